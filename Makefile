@@ -1,0 +1,37 @@
+# `make demo` and `make test` do all of their own set-up: Python >= 3.11, make and (for speed) a
+# C++ compiler are all they need.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+ENGINE := CMakeLists.txt $(wildcard src/quadfeat/_engine/*.cpp src/quadfeat/_engine/*.hpp)
+
+.PHONY: demo test lint bench clean
+
+demo: $(VENV)/demo.stamp
+	$(BIN)/quadfeat demo
+
+test: $(VENV)/dev.stamp lint
+	$(BIN)/pytest
+
+lint: $(VENV)/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/dev.stamp
+	$(BIN)/quadfeat bench
+
+clean:
+	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/demo.stamp: $(BIN)/python pyproject.toml $(ENGINE)
+	$(PIP) install -e ".[cli]"
+	touch $@
+
+$(VENV)/dev.stamp: $(BIN)/python pyproject.toml $(ENGINE)
+	$(PIP) install -e ".[dev]"
+	touch $@ $(VENV)/demo.stamp

@@ -1,0 +1,28 @@
+"""Kernel machines at linear cost: deterministic quadrature features for scikit-learn."""
+
+from .features import (
+    DenseGrid,
+    FeatureMap,
+    OrthogonalFourier,
+    PolynomiallyExact,
+    QuasiRandomFourier,
+    RandomFourier,
+    ReweightedGrid,
+    SparseGrid,
+    SphericalRadial,
+    SubsampledGrid,
+)
+from .kernels import (
+    Anova,
+    Cauchy,
+    Convolution,
+    Gaussian,
+    Kernel,
+    Laplacian,
+    Matern,
+    Smoothed,
+    Spectral,
+)
+from .rules import Rule
+
+__version__ = "0.1.0"

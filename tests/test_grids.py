@@ -1,0 +1,150 @@
+"""Laws of grids: what they integrate exactly, how many nodes they have, what may be merged."""
+
+import itertools
+from math import comb, prod
+
+import numpy as np
+import pytest
+
+import quadfeat as qf
+from quadfeat import grids
+
+
+def normal_moment(exponents):
+    """E of the product of powers of independent standard normals."""
+    return prod(0 if e % 2 else prod(range(1, e, 2)) for e in exponents)
+
+
+def worst_moment(rule, degree):
+    """The largest miss of a monomial up to `degree`, relative, or absolute where it is zero."""
+    d, worst = rule.nodes.shape[1], 0.0
+    for exponents in itertools.product(range(degree + 1), repeat=d):
+        if sum(exponents) > degree:
+            continue
+        terms = rule.weights * np.prod(rule.nodes ** np.array(exponents), axis=1)
+        exact = normal_moment(exponents)
+        worst = max(worst, abs(terms.sum() - exact) / max(1.0, abs(exact), np.abs(terms).sum()))
+    return worst
+
+
+UNIT = qf.Gaussian(0.5)  # spectrum N(0, 1)
+
+
+def signed(d, level):
+    return grids.smolyak([lambda a: UNIT.gauss(2**a)] * d, level)
+
+
+@pytest.mark.parametrize(("d", "n"), [(1, 9), (2, 5), (3, 4), (5, 2), (6, 2)])
+def test_dense_grids_are_exact_to_degree_2n_minus_1(d, n):
+    assert worst_moment(grids.tensor(*[UNIT.gauss(n)] * d), 2 * n - 1) <= 1e-12
+
+
+@pytest.mark.parametrize(("d", "level"), [(1, 3), (2, 3), (3, 2), (5, 2), (6, 1)])
+def test_sparse_grids_are_exact_to_degree_2a_plus_1(d, level):
+    assert worst_moment(signed(d, level), 2 * level + 1) <= 1e-12
+
+
+@pytest.mark.parametrize(("d", "degree"), [(1, 4), (2, 4), (3, 4), (5, 2), (6, 2)])
+def test_polynomially_exact_maps_are_exact(d, degree, rng):
+    fitted = qf.PolynomiallyExact(
+        UNIT, degree=degree, n_components=1600, random_state=0
+    ).fit(rng.normal(size=(10, d)))
+    rule = fitted.rule_
+    both = qf.Rule(np.vstack([rule.nodes, -rule.nodes]), np.tile(rule.weights / 2, 2))
+    assert worst_moment(both, degree + 1) <= 1e-12
+    assert np.all(rule.weights >= 0)
+
+
+def test_the_paper_s_sparse_grid_has_1351_nodes(rng):
+    fitted = qf.SparseGrid(UNIT, level=2, weights="signed").fit(rng.normal(size=(5, 25)))
+    rule = fitted.rule_
+    assert len(rule) == fitted.transform(rng.normal(size=(2, 25))).shape[1] == 1351
+    assert rule.weights.sum() == pytest.approx(1, abs=1e-10)
+    assert np.abs(rule.weights).sum() == pytest.approx(1201, abs=1e-9)
+    assert rule.weights[~rule.nodes.any(axis=1)] == pytest.approx([276])
+    assert np.sum(np.isclose(rule.weights, -12)) == 50
+    assert np.all(rule.weights != 0)
+    assert (fitted.signs_ < 0).any()
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5, 10, 25])
+@pytest.mark.parametrize("level", [0, 1, 2, 3])
+def test_sparse_grids_stay_below_the_paper_s_count(d, level):
+    rule = signed(d, level)
+    assert len(rule) == grids.smolyak_size(d, level) <= 3**level * comb(d + level, level)
+    assert len(np.unique(rule.nodes, axis=0)) == len(rule)
+    assert rule.weights.sum() == pytest.approx(1, abs=1e-9)
+
+
+def test_dense_features_are_the_product_of_one_dimensional_kernels(rng):
+    X = rng.normal(size=(30, 3))
+    fitted = qf.DenseGrid(qf.Gaussian([0.2, 0.5, 0.3]), n_points=[3, 4, 5], rule="gauss").fit(X)
+    product = 1.0
+    for i, (n, gamma) in enumerate([(3, 0.2), (4, 0.5), (5, 0.3)]):
+        gaps = X[:, None, i] - X[None, :, i]
+        product = product * qf.Gaussian(gamma).gauss(n)(gaps.reshape(-1, 1)).reshape(30, 30)
+    np.testing.assert_allclose(fitted.approximate_kernel(X), product, atol=1e-14)
+    assert fitted.transform(X).shape == (30, 60)
+
+
+def test_folding_merges_equal_and_mirrored_nodes_only():
+    nodes = np.array([[1.0, 2.0], [0, 0], [-1, -2], [1, 2], [1, -2], [0, -3], [0, 3], [2, 1]])
+    folded = grids.fold(qf.Rule(nodes, np.arange(1.0, 9)))
+    assert folded.nodes.tolist() == [[1, 2], [0, 0], [1, -2], [0, -3], [2, 1]]
+    assert folded.weights.tolist() == [1 + 3 + 4, 2, 5, 6 + 7, 8]
+
+
+@pytest.mark.parametrize("n", [4, 5])
+def test_folding_a_symmetric_grid_keeps_its_kernel_and_halves_its_nodes(n, rng):
+    rule = grids.tensor(*[UNIT.gauss(n)] * 3)
+    folded = grids.fold(rule)
+    assert len(folded) == (n**3 + 1) // 2
+    gaps = rng.normal(size=(20, 3))
+    np.testing.assert_allclose(folded(gaps), rule(gaps), atol=1e-14)
+
+
+def test_folding_a_random_rule_copies_nothing(rng):
+    rule = qf.Rule(rng.normal(size=(100, 7)), np.full(100, 0.01))
+    assert grids.fold(rule) is rule
+
+
+def test_subsampling_is_unbiased(rng):
+    axes = [UNIT.gauss(3)] * 4
+    gaps = rng.normal(size=(5, 4))
+    draws = np.array([grids.subsample(axes, 20, rng)(gaps) for _ in range(2000)])
+    error = np.abs(draws.mean(axis=0) - grids.tensor(*axes)(gaps))
+    assert np.all(error < 5 * draws.std(axis=0) / np.sqrt(len(draws)))
+
+
+def test_subsampling_a_thousand_axes_never_builds_the_grid(rng):
+    import resource
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    X = rng.normal(size=(20, 1000))
+    fitted = qf.SubsampledGrid(qf.Gaussian(1e-3), n_components=10_000, random_state=0).fit(X)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert fitted.rule_.nodes.shape == (5000, 1000)
+    assert grown < 200_000  # kilobytes: the fit and, once more, rule_
+
+
+def test_zero_nodes_of_all_groups_are_one_column(rng):
+    X = rng.normal(size=(20, 6))
+    kernel = qf.Anova(qf.Gaussian(0.3), [[0, 1], [2, 3], [4, 5]])
+    for fitted in (
+        qf.DenseGrid(kernel, n_points=3).fit(X),
+        qf.SparseGrid(kernel, level=1, weights="signed").fit(X),
+    ):
+        alone = type(fitted)(**{**fitted.get_params(deep=False), "kernel": qf.Gaussian(0.3)})
+        width = alone.fit(X[:, :2]).transform(X[:, :2]).shape[1]
+        assert fitted.transform(X).shape[1] == 3 * (width - 1) + 1
+
+
+def test_shared_groups_use_one_set_of_nodes(rng):
+    X = rng.normal(size=(10, 12))
+    kernel = qf.Convolution((12,), 3, base=qf.Gaussian(0.5))
+    for share, n_sets in ((True, 1), (False, 10)):
+        fitted = qf.RandomFourier(
+            kernel, n_components=200, share_groups=share, random_state=0
+        ).fit(X)
+        sets = {rule.nodes.tobytes() for rule in fitted._group_rules}
+        assert len(sets) == n_sets

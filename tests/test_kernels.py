@@ -1,0 +1,151 @@
+"""Laws of kernels, over the table in conftest."""
+
+import numpy as np
+import pytest
+from scipy import integrate
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import Matern as SklearnMatern
+from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
+
+import quadfeat as qf
+from quadfeat.testing import check_kernel
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_every_law_of_a_kernel_holds(kernel_of, d):
+    check_kernel(kernel_of(d), n_features=d)
+
+
+def test_check_kernel_finds_a_gamma_off_by_two():
+    class Wrong(qf.Gaussian):
+        def __init__(self, gamma=1.0):
+            super().__init__(gamma)
+
+        def sample(self, n, d, rng):
+            return super().sample(n, d, rng) * np.sqrt(2)
+
+    with pytest.raises(AssertionError, match="standard errors"):
+        check_kernel(Wrong(0.3), n_features=2)
+
+
+def test_check_kernel_finds_a_wrong_density():
+    class Wrong(qf.Cauchy):
+        def density(self, omega):
+            return super().density(omega / 2) / 2
+
+    with pytest.raises(AssertionError, match="density"):
+        check_kernel(Wrong(0.3), n_features=1)
+
+
+def test_grams_are_those_of_scikit_learn(rng):
+    X, Y = rng.normal(size=(20, 3)), rng.normal(size=(15, 3))
+    np.testing.assert_allclose(qf.Gaussian(0.4)(X, Y), rbf_kernel(X, Y, gamma=0.4), rtol=1e-12)
+    np.testing.assert_allclose(
+        qf.Laplacian(0.4)(X, Y), laplacian_kernel(X, Y, gamma=0.4), rtol=1e-12
+    )
+    for nu in (0.5, 1.5, 2.5, 1.7, 4.2):
+        theirs = SklearnMatern(length_scale=1 / np.sqrt(2 * 0.4), nu=nu)(X, Y)
+        np.testing.assert_allclose(qf.Matern(nu, 0.4)(X, Y), theirs, rtol=1e-10)
+
+
+def test_scale_is_that_of_scikit_learn(rng):
+    X = 3 + rng.normal(size=(50, 4)) * [1, 2, 3, 4]
+    assert qf.Gaussian("scale").resolve(X).gamma == pytest.approx(1 / (4 * X.var()), rel=1e-12)
+
+
+def test_median_puts_the_median_distance_at_one_length_scale(rng):
+    X = rng.normal(size=(300, 3))
+    gram = qf.Gaussian("median")(X)[np.triu_indices(300, 1)]
+    assert np.median(gram) == pytest.approx(np.exp(-0.5), rel=1e-9)
+
+
+def test_inside_groups_scale_looks_at_the_groups_axes(rng):
+    X = rng.normal(size=(200, 5)) * [1, 1, 1, 100, 100]
+    base = qf.Anova(qf.Gaussian("scale"), [[0, 1], [1, 2]]).resolve(X).base
+    expected = 1 / (2 * np.mean([X[:, [0, 1]].var(), X[:, [1, 2]].var()]))
+    assert base.gamma == pytest.approx(expected, rel=1e-12)
+
+
+def test_isotropic_and_product_matern_differ_above_one_axis():
+    gap = np.array([[1.0, 1.0]])
+    one, other = qf.Matern(1.5, 0.5)(gap, 0 * gap), qf.Matern(1.5, 0.5, product=True)(gap, 0 * gap)
+    assert abs(one - other)[0, 0] > 0.01
+    np.testing.assert_allclose(
+        qf.Matern(1.5, 0.5)(gap[:, :1], 0 * gap[:, :1]),
+        qf.Matern(1.5, 0.5, product=True)(gap[:, :1], 0 * gap[:, :1]),
+    )
+
+
+def test_matern_tends_to_the_gaussian():
+    gap = np.linspace(0, 3, 20)[:, None]
+    far = qf.Matern(200.0, 0.5)(gap, gap[:1])
+    assert np.abs(far - qf.Gaussian(0.5)(gap, gap[:1])).max() < 0.005
+
+
+@pytest.mark.parametrize("width", [0.3, 1.0])
+def test_smoothing_is_a_convolution_with_a_gaussian(width):
+    def convolved(u):
+        return integrate.quad(
+            lambda t: np.exp(-abs(u - t)) * np.exp(-(t**2) / (2 * width**2)), -30, 30,
+            points=[u, 0.0], epsabs=1e-13, limit=200,
+        )[0]
+
+    kernel = qf.Smoothed(qf.Laplacian(1.0), width)
+    for u in (0.0, 0.4, 2.0):
+        expected = convolved(u) / convolved(0.0)
+        assert kernel([[u]], [[0.0]])[0, 0] == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_box_spectrum_is_the_sinc_kernel():
+    kernel = qf.Spectral(lambda omega: (np.abs(omega) <= 1).astype(float))
+    u = np.linspace(0.1, 20, 30)[:, None]
+    np.testing.assert_allclose(kernel(u, [[0.0]])[:, 0], np.sin(u[:, 0]) / u[:, 0], atol=1e-10)
+
+
+def test_a_heavy_tailed_spectrum_of_the_user_gives_its_kernel():
+    kernel = qf.Spectral(lambda omega: 1 / (1 + omega**2))
+    u = np.array([[0.0], [0.5], [2.0]])
+    np.testing.assert_allclose(kernel(u, [[0.0]])[:, 0], np.exp(-u[:, 0]), atol=1e-9)
+
+
+def test_convolution_windows_cover_series_images_and_channels():
+    assert qf.Convolution((28, 28), 5).size == 576
+    assert qf.Convolution((28, 28), (5, 3), stride=(2, 1)).size == 12 * 26
+    assert qf.Convolution((10,), 4, stride=2).size == 4
+    coloured = qf.Convolution((6, 5, 3), 2, base=qf.Gaussian(1.0))
+    assert coloured.size == 20 and coloured.rank == 12
+    assert coloured.groups(90)[0].axes.tolist() == [0, 1, 2, 3, 4, 5, 15, 16, 17, 18, 19, 20]
+
+
+def test_anova_counts_are_the_paper_s():
+    kernel = qf.Anova.random(40, 50, 5, random_state=0)
+    assert (kernel.rank, kernel.size) == (5, 50)
+    busiest = max(sum(i in s for s in kernel.subsets) for i in range(40))
+    assert kernel.degree == busiest
+    assert len({tuple(s) for s in kernel.subsets}) == 50
+
+
+def test_subgaussian_parameters_bound_the_moment_generating_function(rng):
+    t = rng.normal(size=(5, 3))
+    for kernel in (
+        qf.Gaussian(0.3),
+        qf.Gaussian([0.1, 0.2, 0.3]),
+        qf.Smoothed(qf.Laplacian(0.5), 1.0),
+        qf.Smoothed(qf.Gaussian(0.3), 1.0),
+        qf.Anova(qf.Gaussian(0.3), [[0, 1], [2]]),
+        qf.Gaussian(0.1) * qf.Gaussian(0.2),
+    ):
+        draws = kernel.sample(100_000, 3, rng)
+        values = np.exp(draws @ t.T)
+        slack = 5 * values.std(axis=0) / np.sqrt(len(draws))
+        bound = np.exp(kernel.subgaussian(3) ** 2 * (t**2).sum(axis=1) / 2)
+        assert np.all(values.mean(axis=0) <= bound + slack)
+    assert np.isinf(qf.Laplacian(1.0).subgaussian(3))
+
+
+def test_kernels_are_cloned_searched_and_printed():
+    kernel = 0.5 * qf.Gaussian(0.3) + qf.Matern(1.5, 0.2)
+    copy = clone(kernel)
+    copy.set_params(left__kernel__gamma=0.9)
+    assert kernel.left.kernel.gamma == 0.3 and copy.left.kernel.gamma == 0.9
+    assert "Gaussian" in repr(kernel)

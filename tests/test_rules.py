@@ -1,0 +1,136 @@
+"""Laws of one-dimensional rules."""
+
+import numpy as np
+import pytest
+
+import quadfeat as qf
+from quadfeat import rules
+
+AXES = {
+    "gaussian": qf.Gaussian(0.5),
+    "cauchy": qf.Cauchy(1.0),
+    "laplacian": qf.Laplacian(1.0),
+    "matern": qf.Matern(1.5, 0.5, product=True),
+    "smoothed": qf.Smoothed(qf.Laplacian(1.0), 0.5).axis(0),
+    "spectral": qf.Spectral(lambda omega: np.exp(-(np.abs(omega) ** 3))).axis(0),
+    "product": (qf.Gaussian(0.1) * qf.Cauchy(0.2)).groups(1)[0].kernel.axis(0),
+}
+LIGHT = [name for name, axis in AXES.items() if np.isinf(axis.moments)]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 16, 33])
+@pytest.mark.parametrize("kind", rules.KINDS)
+@pytest.mark.parametrize("name", AXES)
+def test_rules_mirror_to_the_last_bit_and_have_mass_one(name, kind, n):
+    if kind == "gauss" and name not in LIGHT:
+        return
+    rule = rules.axis_rule(AXES[name], n, kind=kind, reach=2.0)
+    assert rule.nodes.shape == (n, 1)
+    assert np.array_equal(rule.nodes, -rule.nodes[::-1])
+    assert np.array_equal(rule.weights, rule.weights[::-1])
+    assert np.all(rule.weights >= 0)
+    assert abs(rule.weights.sum() - 1) <= 1e-14
+    if n % 2:
+        assert rule.nodes[n // 2, 0] == 0.0
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 12, 40])
+def test_gauss_of_a_cauchy_kernel_has_the_moments_of_the_laplace_density(n):
+    rule = qf.Cauchy(1.0).gauss(n)
+    exact, scale = 1.0, float(2 * n) ** 2
+    for k in range(1, n):
+        exact *= (2 * k - 1) * (2 * k) / scale
+        moment = rule.weights @ (rule.nodes[:, 0] / (2 * n)) ** (2 * k)
+        # A node's rounding counts 2k times; the discretised density adds its own.
+        assert abs(moment / exact - 1) <= (2 * k + 20) * 1e-15
+
+
+@pytest.mark.parametrize("n", [2, 5, 9])
+@pytest.mark.parametrize("name", LIGHT)
+def test_gauss_rules_integrate_a_fine_rule_s_polynomials(name, n):
+    axis = AXES[name]
+    rule, fine = axis.gauss(n), axis.gauss(n + 20)
+    scale = np.abs(fine.nodes).max()
+    for degree in range(0, 2 * n, 2):
+        ours, theirs = (
+            r.weights @ (r.nodes[:, 0] / scale) ** degree for r in (rule, fine)
+        )
+        assert abs(ours - theirs) <= 1e-12 * theirs
+
+
+def test_a_product_s_gauss_rule_is_that_of_the_summed_frequencies():
+    # exp(-a u^2) exp(-b u^2) is exp(-(a + b) u^2).
+    rule = (qf.Gaussian(0.2) * qf.Gaussian(0.3)).groups(1)[0].kernel.axis(0).gauss(7)
+    exact = qf.Gaussian(0.5).gauss(7)
+    np.testing.assert_allclose(rule.nodes, exact.nodes, atol=1e-13)
+    np.testing.assert_allclose(rule.weights, exact.weights, rtol=1e-11)
+
+
+@pytest.mark.parametrize("kernel", [qf.Laplacian(1.0), qf.Matern(1.5, 1.0, product=True)])
+def test_heavy_tails_are_refused_with_what_works(kernel):
+    with pytest.raises(ValueError, match=r"equispaced.*Smoothed"):
+        kernel.gauss(5)
+
+
+def test_a_heavy_tailed_density_of_the_user_is_found_out():
+    kernel = qf.Spectral(lambda omega: 1 / (1 + omega**2))
+    with pytest.raises(ValueError, match="Smoothed"):
+        kernel.axis(0).gauss(5)
+
+
+@pytest.mark.parametrize("n", [5, 8, 15, 16, 40])
+@pytest.mark.parametrize("name", ["gaussian", "laplacian", "matern", "smoothed"])
+def test_equispaced_error_is_within_its_poisson_bound(name, n):
+    axis = AXES[name]
+    for step in (0.2, 0.5, 1.0):
+        for reach in (1.0, 3.0):
+            if reach > np.pi / step:
+                continue
+            seen = rules.sup_error(axis, rules.equispaced(axis.density, n, step), reach)
+            assert seen <= rules.equispaced_bound(axis, n, step, reach) + 1e-13
+
+
+def test_aliases_are_the_whole_error_of_a_long_rule():
+    axis, step = qf.Gaussian(0.5), 1.0
+    gap = np.linspace(0, 3, 50)
+    for n in (41, 40):
+        rule = rules.equispaced(axis.density, n, step)
+        # The mass of the infinite rule is 1 + its aliases at zero, and was made 1.
+        scale = 1 + rules.aliases(axis.profile, np.zeros(1), step, shifted=n % 2 == 0)
+        expected = axis.profile(gap) + rules.aliases(axis.profile, gap, step, shifted=n % 2 == 0)
+        np.testing.assert_allclose(rule(gap[:, None]), expected / scale, atol=1e-14)
+
+
+@pytest.mark.parametrize(("reach", "winner"), [(1.0, "gauss"), (6.0, "equispaced")])
+def test_auto_takes_gauss_for_small_reaches_and_equispaced_for_large(reach, winner):
+    axis = qf.Gaussian(0.5)
+    auto = rules.axis_rule(axis, 12, reach=reach)
+    named = rules.axis_rule(axis, 12, kind=winner, reach=reach)
+    assert np.array_equal(auto.nodes, named.nodes)
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-5, 1e-9])
+@pytest.mark.parametrize("reach", [1.0, 4.0, 8.0])
+def test_smallest_rule_meets_its_tolerance_and_one_node_less_does_not(reach, tol):
+    axis = qf.Gaussian(0.5)
+    rule = rules.smallest_rule(axis, reach, tol)
+    assert rules.sup_error(axis, rule, reach) <= tol
+    fewer = rules.axis_rule(axis, len(rule) - 1, reach=reach)
+    assert rules.sup_error(axis, fewer, reach) > tol
+
+
+@pytest.mark.parametrize("width", [0.25, 0.5])
+@pytest.mark.parametrize("base", [qf.Laplacian(1.0), qf.Matern(1.5, 0.5, product=True)])
+def test_smoothed_kernels_reach_1e_6(base, width):
+    axis = qf.Smoothed(base, width).axis(0)
+    assert rules.sup_error(axis, rules.axis_rule(axis, 96, reach=3.0), 3.0) < 1e-6
+
+
+def test_what_smoothing_changes_shrinks_with_its_width():
+    gaps = [qf.Smoothed(qf.Laplacian(1.0), w).introduced_error(3.0) for w in (0.5, 0.25, 0.05)]
+    assert gaps[0] > gaps[1] > gaps[2] > 0
+
+
+def test_a_rule_needs_matching_shapes():
+    with pytest.raises(ValueError, match=r"nodes \(n, d\)"):
+        qf.Rule(np.zeros(3), np.zeros(3))
