@@ -8,9 +8,8 @@ from __future__ import annotations
 import time
 
 import numpy as np
-import scipy.optimize
-
 import reweight
+import scipy.optimize
 
 
 def problem(n_pairs: int, n_candidates: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -3,6 +3,9 @@
 import os
 from pathlib import Path
 
+# scikit-learn's array API check skips itself unless this is set before SciPy is imported.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
+
 import numpy as np
 import pytest
 

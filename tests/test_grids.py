@@ -46,9 +46,9 @@ def test_sparse_grids_are_exact_to_degree_2a_plus_1(d, level):
 
 @pytest.mark.parametrize(("d", "degree"), [(1, 4), (2, 4), (3, 4), (5, 2), (6, 2)])
 def test_polynomially_exact_maps_are_exact(d, degree, rng):
-    fitted = qf.PolynomiallyExact(
-        UNIT, degree=degree, n_components=1600, random_state=0
-    ).fit(rng.normal(size=(10, d)))
+    fitted = qf.PolynomiallyExact(UNIT, degree=degree, n_components=1600, random_state=0).fit(
+        rng.normal(size=(10, d))
+    )
     rule = fitted.rule_
     both = qf.Rule(np.vstack([rule.nodes, -rule.nodes]), np.tile(rule.weights / 2, 2))
     assert worst_moment(both, degree + 1) <= 1e-12
@@ -143,8 +143,8 @@ def test_shared_groups_use_one_set_of_nodes(rng):
     X = rng.normal(size=(10, 12))
     kernel = qf.Convolution((12,), 3, base=qf.Gaussian(0.5))
     for share, n_sets in ((True, 1), (False, 10)):
-        fitted = qf.RandomFourier(
-            kernel, n_components=200, share_groups=share, random_state=0
-        ).fit(X)
+        fitted = qf.RandomFourier(kernel, n_components=200, share_groups=share, random_state=0).fit(
+            X
+        )
         sets = {rule.nodes.tobytes() for rule in fitted._group_rules}
         assert len(sets) == n_sets

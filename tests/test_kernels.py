@@ -86,8 +86,12 @@ def test_matern_tends_to_the_gaussian():
 def test_smoothing_is_a_convolution_with_a_gaussian(width):
     def convolved(u):
         return integrate.quad(
-            lambda t: np.exp(-abs(u - t)) * np.exp(-(t**2) / (2 * width**2)), -30, 30,
-            points=[u, 0.0], epsabs=1e-13, limit=200,
+            lambda t: np.exp(-abs(u - t)) * np.exp(-(t**2) / (2 * width**2)),
+            -30,
+            30,
+            points=[u, 0.0],
+            epsabs=1e-13,
+            limit=200,
         )[0]
 
     kernel = qf.Smoothed(qf.Laplacian(1.0), width)

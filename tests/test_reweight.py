@@ -240,9 +240,7 @@ def test_a_selected_rule_beats_nodes_chosen_at_random():
     errors = []
     for _ in range(20):
         part = system.restrict(rng.choice(np.arange(1, 200), 20, replace=False))
-        errors.append(
-            part.error(_nnls.nonnegative_least_squares(part.gram, part.linear).weights)
-        )
+        errors.append(part.error(_nnls.nonnegative_least_squares(part.gram, part.linear).weights))
     for selection in (reweight.prune, reweight.select_l1):
         chosen = selection(system, costs, 40)
         assert system.restrict(chosen.index).error(chosen.weights) < min(errors)

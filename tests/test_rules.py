@@ -52,9 +52,7 @@ def test_gauss_rules_integrate_a_fine_rule_s_polynomials(name, n):
     rule, fine = axis.gauss(n), axis.gauss(n + 20)
     scale = np.abs(fine.nodes).max()
     for degree in range(0, 2 * n, 2):
-        ours, theirs = (
-            r.weights @ (r.nodes[:, 0] / scale) ** degree for r in (rule, fine)
-        )
+        ours, theirs = (r.weights @ (r.nodes[:, 0] / scale) ** degree for r in (rule, fine))
         assert abs(ours - theirs) <= 1e-12 * theirs
 
 

@@ -26,3 +26,26 @@ from .kernels import (
 from .rules import Rule
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Anova",
+    "Cauchy",
+    "Convolution",
+    "DenseGrid",
+    "FeatureMap",
+    "Gaussian",
+    "Kernel",
+    "Laplacian",
+    "Matern",
+    "OrthogonalFourier",
+    "PolynomiallyExact",
+    "QuasiRandomFourier",
+    "RandomFourier",
+    "ReweightedGrid",
+    "Rule",
+    "Smoothed",
+    "SparseGrid",
+    "Spectral",
+    "SphericalRadial",
+    "SubsampledGrid",
+]

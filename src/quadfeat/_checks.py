@@ -32,7 +32,9 @@ def check_positive(name: str, value: Any, *, example: str = "1.0") -> float:
     if isinstance(value, bool | str) or np.ndim(value) != 0 or value is None:
         raise TypeError(f"{name} must be a positive number such as {example}, got {value!r}")
     if not (np.isfinite(value) and value > 0):
-        raise ValueError(f"{name} must be a positive finite number such as {example}, got {value!r}")
+        raise ValueError(
+            f"{name} must be a positive finite number such as {example}, got {value!r}"
+        )
     return float(value)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from ._nnls import cholesky, require_finite
+from ._nnls import cholesky, nonnegative_least_squares, require_finite
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
@@ -149,6 +149,12 @@ def _work(constraints: int, candidates: int) -> float:
 
 def _exact(basis: Floats, moments: Floats, tolerance: float) -> Floats | None:
     """Weights closest to uniform with V a = mu and a >= 0, or None where there are none."""
+    m = basis.shape[1]
+    uniform = np.full(m, 1.0 / m)
+    if (np.abs(basis @ uniform - moments) <= tolerance * (np.abs(basis) @ uniform)).all():
+        return uniform
+    if len(basis) > m:
+        return None  # more conditions than unknowns: no solution but for such symmetric nodes
     dual = _dual_newton(basis, moments, np.zeros(len(moments)), np.zeros(len(moments)), tolerance)
     if dual is None:
         return None
@@ -159,6 +165,8 @@ def _exact(basis: Floats, moments: Floats, tolerance: float) -> Floats | None:
 def _nearest(basis: Floats, moments: Floats, hard: Mask, tolerance: float) -> Floats:
     """Weights that meet the `hard` rows and come closest on the others; near uniform among ties."""
     m = basis.shape[1]
+    if len(basis) > m:
+        return _nearest_of_few(basis, moments, hard)
     best = np.full(m, 1.0 / m)
     dual, before, error = np.zeros(len(moments)), float(m), np.inf
     for softness in m * np.logspace(0, -8, 9):
@@ -180,6 +188,18 @@ def _nearest(basis: Floats, moments: Floats, hard: Mask, tolerance: float) -> Fl
             break
         dual, before, error = found, softness, new
     return best
+
+
+def _nearest_of_few(basis: Floats, moments: Floats, hard: Mask) -> Floats:
+    """The same for fewer candidates than rows, in as many unknowns as candidates."""
+    m = basis.shape[1]
+    # Hard rows weigh so much that what is left of them is rounding; the ridge breaks ties.
+    scale = np.where(hard, 1e4, 1.0)[:, None]
+    gram = (scale * basis).T @ (scale * basis)
+    np.fill_diagonal(gram, np.diagonal(gram) + 1e-6 * len(basis))
+    linear = (scale * basis).T @ (scale[:, 0] * moments) + 1e-6 * len(basis) / m
+    weights = nonnegative_least_squares(gram, linear).weights
+    return weights / weights.sum()
 
 
 def _primal(basis: Floats, dual: Floats) -> Floats:

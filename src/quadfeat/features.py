@@ -59,8 +59,12 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Refuse parameters that cannot work, before anything is computed."""
 
     def _build(self, X: Matrix) -> tuple[FourierPlan | KroneckerPlan, Floats]:
-        self._group_rules = self._rules(X)
-        return _fourier_plan(self._groups, self._group_rules, X.shape[1])
+        self._made_rules = self._rules(X)
+        return _fourier_plan(self._groups, self._made_rules, X.shape[1])
+
+    @property
+    def _group_rules(self) -> list[Rule]:
+        return self._made_rules
 
     def _rules(self, X: Matrix) -> list[Rule]:
         """One rule per group of the kernel, on that group's own axes."""
@@ -150,7 +154,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return tags
 
 
-# --- from rules to plans -------------------------------------------------------------------------
+# --- from rules to plans ------------------------------------------------------------------------
 def _fourier_plan(
     groups: Sequence[Group], group_rules: Sequence[Rule], d: int
 ) -> tuple[FourierPlan, Floats]:
@@ -164,9 +168,12 @@ def _fourier_plan(
             zero = ~half.nodes.any(axis=1)
             used = ~zero & (half.weights != 0)
             folded[id(rule)] = (
-                len(folded), half.nodes[used], half.weights[used], float(half.weights[zero].sum())
+                len(folded),
+                half.nodes[used],
+                half.weights[used],
+                float(half.weights[zero].sum()),
             )
-        index, nodes, weights, at_zero = folded[id(rule)]
+        index, _, weights, at_zero = folded[id(rule)]
         constant += group.weight * at_zero
         which.append(index)
         sizes.append(group.weight)
@@ -185,7 +192,7 @@ def _fourier_plan(
     return plan, np.concatenate(sides)
 
 
-def _dense_rows(X: Any) -> Matrix:
+def _dense_rows(X: Any) -> Any:
     """X itself, or as many rows of a sparse X as a kernel needs to be resolved."""
     if not sparse.issparse(X):
         return np.asarray(X)
@@ -251,7 +258,7 @@ class _AxisRules:
         return self._made[key]
 
 
-# --- grids -----------------------------------------------------------------------------------------
+# --- grids --------------------------------------------------------------------------------------
 class DenseGrid(FeatureMap):
     """Every node of the tensor grid: n_points**n_features of them, as many columns.
 
@@ -288,8 +295,11 @@ class DenseGrid(FeatureMap):
 
     def _build(self, X: Matrix) -> tuple[KroneckerPlan, Floats]:
         d = X.shape[1]
-        counts = np.broadcast_to(np.asarray(self.n_points), (d,)) if np.ndim(self.n_points) == 0 \
+        counts = (
+            np.broadcast_to(np.asarray(self.n_points), (d,))
+            if np.ndim(self.n_points) == 0
             else np.asarray(self.n_points)
+        )
         if len(counts) != d:
             raise ValueError(
                 f"n_points has {len(counts)} numbers and X has {d} columns; give one number, or "
@@ -306,8 +316,10 @@ class DenseGrid(FeatureMap):
         )
         make = _AxisRules(self.rule, _reaches(X))
         self._axis_rules = [
-            [make(group.kernel.axis(i), column, int(counts[column]))
-             for i, column in enumerate(group.axes)]
+            [
+                make(group.kernel.axis(i), column, int(counts[column]))
+                for i, column in enumerate(group.axes)
+            ]
             for group in self._groups
         ]
         plan = KroneckerPlan.of(
@@ -545,7 +557,7 @@ def _candidates(
     # Polynomials orthonormal under each axis' spectrum, so that all means but the first are zero.
     made = [group.kernel.axis(i) for i in range(d)]
     nodes = group.kernel.sample(n, d, rng)
-    if n >= 4 * d and even >= 2:
+    if n >= d and even >= 2:
         nodes = _whitened(nodes, np.array([axis.gauss(2).nodes[1, 0] for axis in made]))
     axes = np.stack([rules.orthonormal(axis, nodes[:, i], even) for i, axis in enumerate(made)])
     return nodes, *_exact.even_basis(axes, even)
@@ -627,7 +639,8 @@ class ReweightedGrid(FeatureMap):
             )
             system = reweight.all_pairs_system(pool.phases(seen), gram)
             chosen = select(system, pool.costs, self.n_components)
-            if pool.costs[chosen.index[chosen.weights > 0]].sum() >= self.n_components - 1:
+            spent = pool.costs[chosen.index[chosen.weights > 0]].sum()
+            if spent >= self.n_components - 1 or len(pool.costs) > _LARGE_POOL:
                 break
         weights = np.zeros(len(pool.costs))
         weights[chosen.index] = chosen.weights
@@ -661,10 +674,12 @@ class ReweightedGrid(FeatureMap):
             yield reweight.Pool(self._groups, grid.fit(X)._group_rules)
 
 
+# Beyond this a pool is not doubled: the solver's cost grows with its cube.
+_LARGE_POOL = 1500
 _SELECTIONS = {"prune": reweight.prune, "l1": reweight.select_l1}
 
 
-# --- peers ------------------------------------------------------------------------------------------
+# --- peers --------------------------------------------------------------------------------------
 class _Randomized(FeatureMap):
     """A map whose rule is drawn: two columns per node."""
 

@@ -52,9 +52,7 @@ def smolyak_size(d: int, level: int) -> int:
     """How many nodes `smolyak` makes, without making them."""
     counts = [1] + [0] * level  # coefficient of x^s: nodes at total level s
     for _ in range(d):
-        counts = [
-            sum(counts[s - a] * 2**a for a in range(s + 1)) for s in range(level + 1)
-        ]
+        counts = [sum(counts[s - a] * 2**a for a in range(s + 1)) for s in range(level + 1)]
     return sum(counts[max(0, level - d + 1) :])
 
 
@@ -129,7 +127,8 @@ def fold(rule: Rule) -> Rule:
         if len(run) > 1:
             _merge_run(rule.nodes, np.sort(run), owner)
     kept, inverse = np.unique(owner, return_inverse=True)
-    return Rule(rule.nodes[kept], np.bincount(inverse, weights=rule.weights))
+    weights: Floats = np.bincount(inverse, weights=rule.weights).astype(np.float64)
+    return Rule(rule.nodes[kept], weights)
 
 
 def _projection(nodes: Floats) -> Floats:

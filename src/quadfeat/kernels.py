@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 from math import comb
+from numbers import Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -80,7 +81,7 @@ class Kernel(BaseEstimator):
         return [Group(np.arange(d), self, 1.0)]
 
     def subgaussian(self, d: int) -> float:
-        """The least known b with E exp(t . w) <= exp(b^2 |t|^2 / 2) for the spectrum; inf if none."""
+        """The least known b with E exp(t . w) <= exp(b^2 |t|^2 / 2); inf if there is none."""
         return np.inf
 
     @property
@@ -115,7 +116,7 @@ class Kernel(BaseEstimator):
         """k(x, x)."""
         return float(sum(group.weight for group in self.groups(d)))
 
-    def __call__(self, X: npt.ArrayLike, Y: npt.ArrayLike | None = None) -> Floats:
+    def __call__(self, X: Any, Y: Any = None) -> Floats:
         """The exact Gram matrix, (len(X), len(Y))."""
         X = check_array(X, dtype=np.float64)
         Y = X if Y is None else check_array(Y, dtype=np.float64)
@@ -148,10 +149,10 @@ class Kernel(BaseEstimator):
     def __add__(self, other: Kernel) -> Sum:
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
 
-    def __mul__(self, other: Kernel | float) -> Kernel:
+    def __mul__(self, other: Any) -> Kernel:
         if isinstance(other, Kernel):
             return Product(self, other)
-        return Scaled(self, other) if np.isscalar(other) else NotImplemented
+        return Scaled(self, other) if isinstance(other, Real) else NotImplemented
 
     def __rmul__(self, factor: float) -> Kernel:
         return self * factor
@@ -185,9 +186,9 @@ class _GammaKernel(Kernel):
             subsets = subsets if subsets is not None else [np.arange(X.shape[1])]
             gamma = (self._scale if gamma == "scale" else self._median)(X, subsets)
         elif np.ndim(gamma) == 0:
-            gamma = check_positive("gamma", gamma)
+            gamma = _check_gamma(gamma)
         else:
-            gamma = np.array([check_positive("gamma", value) for value in np.ravel(gamma)])
+            gamma = np.array([_check_gamma(value) for value in np.ravel(gamma)])
             if len(gamma) != X.shape[1]:
                 raise ValueError(
                     f"gamma has {len(gamma)} values and X has {X.shape[1]} columns; "
@@ -201,7 +202,8 @@ class _GammaKernel(Kernel):
         """As scikit-learn: 1 / (columns * variance), of a group on average."""
         columns = float(np.mean([len(axes) for axes in subsets]))
         mean, spread = _column_moments(X)
-        variance = float(np.mean([spread[axes].mean() + mean[axes].var() for axes in subsets]))
+        with np.errstate(over="ignore", invalid="ignore"):
+            variance = float(np.mean([spread[axes].mean() + mean[axes].var() for axes in subsets]))
         if not np.isfinite(variance):
             raise ValueError(
                 "gamma='scale' needs the variance of X, which overflows; standardise X, or give "
@@ -239,6 +241,13 @@ class _GammaKernel(Kernel):
         """X in length scales, for the vectorised Gram matrices."""
         root = np.sqrt(self.gamma) if self._metric == "sqeuclidean" else np.asarray(self.gamma)
         return X * root
+
+
+def _check_gamma(gamma: Any) -> float:
+    """A positive number whose square and root are numbers too."""
+    if check_positive("gamma", gamma) > 1e150 or gamma < 1e-150:
+        raise ValueError(f"gamma must be between 1e-150 and 1e150, got {gamma!r}; standardise X")
+    return float(gamma)
 
 
 def _column_moments(X: Floats) -> tuple[Floats, Floats]:
@@ -578,7 +587,7 @@ class Sum(Kernel):
 class Scaled(Kernel):
     """factor * kernel, so that k(0) = factor * kernel(0)."""
 
-    def __init__(self, kernel: Kernel, factor: float) -> None:
+    def __init__(self, kernel: Kernel, factor: Any) -> None:
         self.kernel = kernel
         self.factor = factor
 

@@ -22,7 +22,7 @@ def _equal(nodes: Floats) -> Rule:
 
 
 def random(kernel: Kernel, n: int, d: int, rng: np.random.Generator) -> Rule:
-    """`n` independent draws of the spectrum: unbiased, error ~ n^(-1/2) (Rahimi and Recht, 2007)."""
+    """`n` independent draws: unbiased, error ~ n^(-1/2) (Rahimi and Recht, 2007)."""
     return _equal(kernel.sample(n, d, rng))
 
 

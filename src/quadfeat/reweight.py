@@ -25,6 +25,7 @@ Integers = NDArray[np.intp]
 
 # --- objectives ---------------------------------------------------------------------------------
 
+
 @dataclass(frozen=True)
 class System:
     """A mean squared error of the kernel as a function of the weights: a'Ga - 2c'a + constant."""
@@ -156,6 +157,7 @@ def keep_better(
 
 
 # --- exactly as many nodes as a budget of columns allows ------------------------------------------
+
 
 @dataclass(frozen=True)
 class Selection:
@@ -330,9 +332,7 @@ class Pool:
         zero = [~rule.nodes.any(axis=1) for rule in folded]
         self._nodes = [rule.nodes[~at_zero] for rule, at_zero in zip(folded, zero, strict=True)]
         self._ends = np.cumsum([len(nodes) for nodes in self._nodes])
-        shares = [
-            group.weight * rule.weights for group, rule in zip(groups, folded, strict=True)
-        ]
+        shares = [group.weight * rule.weights for group, rule in zip(groups, folded, strict=True)]
         middle = sum(float(w[z].sum()) for w, z in zip(shares, zero, strict=True))
         self.weights: Floats = np.concatenate(
             [w[~z] for w, z in zip(shares, zero, strict=True)] + [np.array([middle])]

@@ -1,4 +1,4 @@
-"""Rules: nodes and weights that integrate against a spectrum, and how to make them in one dimension.
+"""Rules: nodes and weights that integrate against a spectrum; how to make them on one axis.
 
 Every spectrum here is a symmetric probability measure on the frequency axis, and every rule has
 mass 1, mirrors itself to the last bit, and counts its nodes with `n`.
@@ -108,19 +108,24 @@ def gauss_hermite(n: int) -> Rule:
 
 def discrete_gauss(nodes: Floats, weights: Floats, n: int) -> Rule:
     """The `n`-point Gauss rule of a symmetric measure given by (many) nodes and weights."""
-    half, which = np.unique(np.abs(nodes), return_inverse=True)
-    beta = _gauss.stieltjes(half, np.bincount(which, weights=weights), n)
-    points, mass = _gauss.symmetric_gauss(beta, n)
+    points, mass = _gauss.symmetric_gauss(_recurrence(nodes, weights, n), n)
     return Rule(points[:, None], mass)
+
+
+def _recurrence(nodes: Floats, weights: Floats, n: int) -> Floats:
+    """The recurrence coefficients beta_1, ..., beta_{n-1} of a symmetric discrete measure."""
+    half, which = np.unique(np.abs(nodes), return_inverse=True)
+    mass: Floats = np.zeros(len(half))
+    np.add.at(mass, which, weights)
+    return _gauss.stieltjes(half, mass, n)
 
 
 def orthonormal(axis: Axis, x: Floats, degree: int) -> Floats:
     """The polynomials of degree 0..degree orthonormal under the axis' spectrum, at x: (., n)."""
     # The Gauss rule of degree + 1 nodes has the spectrum's moments, hence its polynomials.
     rule = axis.gauss(degree + 1)
-    half, which = np.unique(np.abs(rule.nodes[:, 0]), return_inverse=True)
-    mass = np.bincount(which, weights=rule.weights)
-    root = np.sqrt(np.concatenate([[0.0], _gauss.stieltjes(half, mass, degree + 1)]))
+    beta = _recurrence(rule.nodes[:, 0], rule.weights, degree + 1)
+    root = np.sqrt(np.concatenate([[0.0], beta]))
     values = np.ones((degree + 1, len(x)))
     for k in range(degree):
         before = values[k - 1] if k else 0.0
@@ -200,9 +205,14 @@ def equispaced(density: Profile, n: int, step: float) -> Rule:
     By Poisson summation the infinite rule errs by the aliases of the kernel, `aliases`; the
     finite one by at most `equispaced_bound`. Beyond about three length scales it beats Gauss.
     """
-    half = step * (np.arange(n // 2) + (1.0 if n % 2 else 0.5))
+    half = _positive_nodes(n, step)
     middle = float(density(np.zeros(1))[0]) if n % 2 else None
     return mirrored(half, density(half), middle)
+
+
+def _positive_nodes(n: int, step: float) -> Floats:
+    first = 1.0 if n % 2 else 0.5
+    return np.linspace(first, first + n // 2 - 1, n // 2) * step
 
 
 def aliases(profile: Profile, gap: Floats, step: float, *, shifted: bool) -> Floats:
@@ -224,7 +234,7 @@ def equispaced_bound(axis: Axis, n: int, step: float, reach: float) -> float:
 
     Aliases, plus the mass beyond the last node, plus what making the mass 1 changes.
     """
-    half = step * (np.arange(n // 2) + (1.0 if n % 2 else 0.5))
+    half = _positive_nodes(n, step)
     kept = step * (2 * axis.density(half).sum())
     kept += step * float(axis.density(np.zeros(1))[0]) if n % 2 else 0.0
     # Aliases of a decreasing kernel are largest at the end of the reach, where none cancel.
@@ -338,8 +348,8 @@ class CosineTransform:
     """The integral of function(t) cos(t * at) over the real line, for an even function.
 
     Light tails: Gauss-Legendre panels short enough for the fastest cosine. Heavy tails: the sum
-    over half-waves, extrapolated. More than a few hundred points are read off a Chebyshev interpolant. What is
-    made for one reach serves every smaller one.
+    over half-waves, extrapolated. More than a few hundred points are read off a Chebyshev
+    interpolant. What is made for one reach serves every smaller one.
     """
 
     def __init__(self, function: Profile) -> None:
@@ -399,7 +409,8 @@ def _heavy_transform(function: Profile) -> Profile:
         zeros = np.concatenate([[0.0], (np.arange(_TAIL + 1) + 0.5) * np.pi / at])
         nodes, weights = _legendre(_panels(lambda t: function(t) * np.cos(at * t), zeros))
         integrals = np.bincount(
-            np.searchsorted(zeros, nodes) - 1, weights=weights * function(nodes) * np.cos(at * nodes)
+            np.searchsorted(zeros, nodes) - 1,
+            weights=weights * function(nodes) * np.cos(at * nodes),
         )
         return 2 * float(integrals[0] - _alternating(np.abs(integrals[1:])))
 

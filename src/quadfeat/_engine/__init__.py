@@ -24,3 +24,8 @@ def evaluate(X: Matrix, plan: FourierPlan | KroneckerPlan, out: Matrix) -> None:
 def empty(shape: tuple[int, int], dtype: Any) -> Matrix:
     """An array for `transform` to fill."""
     return np.empty(shape, dtype=dtype)
+
+
+def engine_info() -> dict[str, Any]:
+    """What evaluates features here."""
+    return {"engine": "numpy"}

@@ -1,0 +1,66 @@
+"""A file imports only from those above it, and nothing happens at import."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[1] / "src" / "quadfeat"
+ORDER = [
+    "_checks",
+    "_gauss",
+    "_nnls",
+    "_exact",
+    "rules",
+    "kernels",
+    "grids",
+    "randomized",
+    "reweight",
+    "_reference",
+    "_engine",
+    "features",
+    "testing",
+    "plotting",
+    "demo",
+    "__init__",
+    "cli",
+]
+
+
+def imported(path):
+    """The quadfeat modules that a file imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.level or "").__class__ is int:
+            module = (node.module or "").removeprefix("quadfeat").lstrip(".")
+            own = node.level > 0 or (node.module or "").split(".")[0] == "quadfeat"
+            if own and module:
+                yield module.split(".")[0]
+            elif own:
+                yield from (alias.name for alias in node.names)
+
+
+def test_every_module_has_its_place():
+    modules = {p.stem if p.parent == SOURCE else p.parent.name for p in SOURCE.rglob("*.py")}
+    assert modules == set(ORDER)
+
+
+def test_imports_point_one_way():
+    for path in SOURCE.rglob("*.py"):
+        name = path.stem if path.parent == SOURCE else path.parent.name
+        for other in imported(path):
+            if other in ORDER and other != name:
+                assert ORDER.index(other) < ORDER.index(name), f"{name} imports {other}"
+
+
+def test_importing_quadfeat_changes_nothing_and_loads_no_extra():
+    code = """
+import sys, warnings, numpy as np, scipy.stats, sklearn.kernel_approximation
+loaded = set(sys.modules)
+before = (np.geterr(), list(warnings.filters), np.random.get_state()[1][:4].tolist())
+import quadfeat
+after = (np.geterr(), list(warnings.filters), np.random.get_state()[1][:4].tolist())
+assert before[0] == after[0] and before[2] == after[2]
+extra = {"matplotlib", "typer", "rich", "pyarrow", "torch", "pandas", "dask"} & (set(sys.modules) - loaded)
+assert not extra, extra
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
