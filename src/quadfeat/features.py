@@ -92,7 +92,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             f"transform of {n:,} rows into {p:,} columns",
             "transform_blocks yields them a few rows at a time",
         )
-        out: Matrix = _engine.empty((n, p), X.dtype)
+        out: Matrix = _engine.empty(n, p, X.dtype)
         for start, rows in _row_blocks(X, _sparse_rows(X)):
             self._evaluate(rows, out[start : start + len(rows)])
         return out
@@ -134,7 +134,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
         self._check_angles(X)
-        _engine.evaluate(X, self._plan, out)
+        if isinstance(self._plan, FourierPlan):
+            _engine.fourier(X, self._plan, out)
+        else:
+            _engine.kronecker(X, self._plan, out)
 
     def _check_angles(self, X: Matrix) -> None:
         """Angles so large that their cosine is noise come from data or gamma gone wrong."""
@@ -159,37 +162,51 @@ def _fourier_plan(
     groups: Sequence[Group], group_rules: Sequence[Rule], d: int
 ) -> tuple[FourierPlan, Floats]:
     """The plan of cosine and sine columns, equal and mirrored nodes merged, and its signs."""
-    folded: dict[int, tuple[int, Floats, Floats, float]] = {}
-    constant = 0.0
-    which, sizes, sides = [], [], []
+    sets: dict[tuple[int, float], int] = {}  # groups with one rule and weight share its nodes
+    nodes, weights, middles, which = [], [], [], []
     for group, rule in zip(groups, group_rules, strict=True):
-        if id(rule) not in folded:
+        key = (id(rule), group.weight)
+        if key not in sets:
+            sets[key] = len(sets)
             half = grids.fold(rule)
             zero = ~half.nodes.any(axis=1)
             used = ~zero & (half.weights != 0)
-            folded[id(rule)] = (
-                len(folded),
-                half.nodes[used],
-                half.weights[used],
-                float(half.weights[zero].sum()),
-            )
-        index, _, weights, at_zero = folded[id(rule)]
-        constant += group.weight * at_zero
-        which.append(index)
-        sizes.append(group.weight)
-        sides.append(np.tile(np.sign(weights), 2))
-    if constant:
-        sides.append(np.array([np.sign(constant)]))
-    plan = FourierPlan.of(
-        axes=[group.axes for group in groups],
-        node_sets=[nodes for _, nodes, _, _ in folded.values()],
-        amplitude_sets=[np.sqrt(np.abs(weights)) for _, _, weights, _ in folded.values()],
-        group_nodes=which,
-        group_scale=np.sqrt(sizes),
+            nodes.append(half.nodes if used.all() else half.nodes[used])
+            weights.append(group.weight * half.weights[used])
+            middles.append(group.weight * float(half.weights[zero].sum()))
+        which.append(sets[key])
+    constant = sum(middles[i] for i in which)
+    plan = FourierPlan.from_groups(
+        d,
+        [group.axes for group in groups],
+        nodes,
+        [np.sqrt(np.abs(own)) for own in weights],
+        which,
         constant=float(np.sqrt(abs(constant))),
-        n_features=d,
     )
-    return plan, np.concatenate(sides)
+    signs = [np.tile(np.sign(weights[i]), 2) for i in which]
+    return plan, np.concatenate([*signs, [np.sign(constant)] * (constant != 0)])
+
+
+def _kronecker_plan(
+    groups: Sequence[Group], axis_rules: Sequence[Sequence[Rule]], d: int
+) -> KroneckerPlan:
+    """The plan of full grids; groups share the features of the axes they share."""
+    entries: list[tuple[int, Floats, Floats, float]] = []
+    known: dict[tuple[int, int], int] = {}
+    members = []
+    for group, own in zip(groups, axis_rules, strict=True):
+        for column, rule in zip(group.axes, own, strict=True):
+            key = (int(column), id(rule))
+            if key not in known:
+                known[key] = len(entries)
+                nodes, weights = rule.nodes[:, 0], rule.weights
+                right, middle = nodes > 0, float(weights[nodes == 0].sum())
+                amplitudes = np.sqrt(2 * weights[right])
+                entries.append((int(column), nodes[right], amplitudes, middle**0.5))
+        members.append([known[int(c), id(r)] for c, r in zip(group.axes, own, strict=True)])
+    scale = np.sqrt([group.weight for group in groups])
+    return KroneckerPlan.from_groups(d, entries, members, scale)
 
 
 def _dense_rows(X: Any) -> Any:
@@ -240,22 +257,31 @@ def _reaches(X: Matrix) -> Floats:
 class _AxisRules:
     """One-dimensional rules, each made once however many groups ask for it."""
 
-    def __init__(self, kind: str, reaches: Floats) -> None:
-        self._kind = kind
+    def __init__(self, kinds: Sequence[str], reaches: Floats) -> None:
+        self._kinds = kinds  # in order of preference
         self._reaches = reaches
-        self._made: dict[tuple[Any, ...], Rule] = {}
+        self._made: dict[tuple[Any, ...], Rule | ValueError] = {}
         self._axes: list[Axis] = []  # keeps them alive, so that their ids stay theirs
 
     def __call__(self, axis: Axis, column: int, n: int) -> Rule:
-        kind = self._kind
-        if kind == "gauss-or-equispaced":
-            kind = "gauss" if 2 * n - 2 < axis.moments else "equispaced"
-        reach = float(self._reaches[column])
-        key = (id(axis), n, None if kind == "gauss" else reach)
-        if key not in self._made:
-            self._axes.append(axis)
-            self._made[key] = rules.axis_rule(axis, n, kind=kind, reach=reach)
-        return self._made[key]
+        for kind in self._kinds:
+            reach = 0.0 if kind == "gauss" else float(self._reaches[column])
+            key = (id(axis), n, kind, reach)
+            if key not in self._made:
+                self._axes.append(axis)
+                self._made[key] = self._make(axis, n, kind, reach)
+            made = self._made[key]
+            if isinstance(made, Rule):
+                return made
+            refusal = made
+        raise refusal
+
+    @staticmethod
+    def _make(axis: Axis, n: int, kind: str, reach: float) -> Rule | ValueError:
+        try:
+            return rules.axis_rule(axis, n, kind=kind, reach=reach)
+        except ValueError as refusal:  # a Gauss rule of a spectrum without the moments for it
+            return refusal
 
 
 # --- grids --------------------------------------------------------------------------------------
@@ -314,7 +340,7 @@ class DenseGrid(FeatureMap):
             f"{width:.4g} columns: one row",
             "SubsampledGrid or SparseGrid(level=2) has a width of your choice",
         )
-        make = _AxisRules(self.rule, _reaches(X))
+        make = _AxisRules((self.rule,), _reaches(X))
         self._axis_rules = [
             [
                 make(group.kernel.axis(i), column, int(counts[column]))
@@ -322,12 +348,7 @@ class DenseGrid(FeatureMap):
             ]
             for group in self._groups
         ]
-        plan = KroneckerPlan.of(
-            axes=[group.axes for group in self._groups],
-            axis_rules=[[(r.nodes[:, 0], r.weights) for r in axis] for axis in self._axis_rules],
-            group_scale=np.sqrt([group.weight for group in self._groups]),
-            n_features=d,
-        )
+        plan = _kronecker_plan(self._groups, self._axis_rules, d)
         return plan, np.ones(plan.n_columns)
 
     @property
@@ -436,7 +457,7 @@ class SubsampledGrid(FeatureMap):
         check_count("n_points", self.n_points, example=5)
 
     def _rules(self, X: Matrix) -> list[Rule]:
-        make = _AxisRules("gauss-or-equispaced", _reaches(X))
+        make = _AxisRules(("gauss", "equispaced"), _reaches(X))
         rng = generator(self.random_state)
 
         def draw(group: Group, budget: int) -> Rule:

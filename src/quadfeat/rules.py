@@ -6,6 +6,7 @@ mass 1, mirrors itself to the last bit, and counts its nodes with `n`.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -99,8 +100,8 @@ def gauss_hermite(n: int) -> Rule:
     small for a double are exactly 0.
 
     >>> rule = gauss_hermite(3)
-    >>> float(rule.weights @ rule.nodes[:, 0] ** 4)  # the fourth moment of N(0, 1)
-    3.0...
+    >>> round(float(rule.weights @ rule.nodes[:, 0] ** 4), 12)  # the fourth moment of N(0, 1)
+    3.0
     """
     nodes, weights = _gauss.gauss_hermite(n)
     return Rule(nodes[:, None], weights)
@@ -279,7 +280,7 @@ def axis_rule(axis: Axis, n: int, *, kind: str = "auto", reach: float = 1.0) -> 
         return axis.gauss(n)
     if kind == "auto":
         candidates = [axis_rule(axis, n, kind=k, reach=reach) for k in KINDS[1:]]
-        if 2 * n - 2 < axis.moments:
+        with contextlib.suppress(ValueError):  # a spectrum without the moments for it
             candidates.insert(0, axis.gauss(n))
         return min(candidates, key=lambda rule: sup_error(axis, rule, reach))
     if kind not in KINDS:

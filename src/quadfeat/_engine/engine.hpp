@@ -1,0 +1,119 @@
+// What the dispatcher (core.cpp) and the instruction-set units (kernels_*.cpp) agree on.
+//
+// Only plain data crosses this border. The units are compiled with different flags, so an inline
+// function shared by two of them could be merged by the linker into its AVX-512 version: code of a
+// unit lives in a namespace of its own and uses nothing from the standard library.
+#pragma once
+
+#include <cstdint>
+
+namespace quadfeat {
+
+using index = std::int64_t;
+
+constexpr index kLine = 64;       // bytes of a cache line
+constexpr index kBlockRows = 16;  // rows that share one pass over the nodes, at most
+
+// A strided matrix of inputs; strides count elements and may be zero or negative.
+template <class T>
+struct Input {
+    const T* data;
+    index rows, columns, row_stride, column_stride;
+};
+
+// How features reach memory.
+enum class Way : int {
+    cached = 0,  // the output is small, its reader will find it in the cache: written in place
+    fetched = 1, // written in place, lines are asked for shortly before
+    around = 2,  // staged, then written around the cache
+};
+
+// The matrix of features; a row is contiguous.
+template <class T>
+struct Output {
+    T* data;
+    index rows, columns, row_stride;
+    Way way;
+};
+
+// One set of nodes, in half-turns, cut into vectors of `lanes` nodes. The last vector may overlap the
+// one before it (it then ends at the last node), so that every store is a whole vector; the few
+// nodes for which that would waste more than it saves are `loose` and are done with rows in lanes.
+template <class T>
+struct NodeSet {
+    index count;      // nodes
+    index axes;       // length of a node
+    index vectors;    // vectors of nodes
+    index loose;      // nodes after the last vector, done one by one
+    const T* panels;  // (vectors, axes, lanes)
+    const T* panel_amplitudes;   // (vectors, lanes)
+    const T* singles;            // (loose, axes)
+    const T* single_amplitudes;  // (loose,)
+};
+
+template <class T>
+struct FourierWork {
+    index groups;
+    const index* axes_ptr;     // (groups + 1,)
+    const index* axes;         // (axes_ptr[groups],)
+    const index* group_nodes;  // (groups,) index of the node set
+    const NodeSet<T>* sets;
+    bool any_loose;
+    double largest_node;  // the largest sum of |coordinates| of a node, in half-turns
+    bool has_constant;    // one last column holds a constant
+    T constant;
+};
+
+template <class T>
+struct KroneckerWork {
+    index entries, features;           // 1-D features of all entries together
+    const index* entry_axis;           // (entries,)
+    const index* entry_ptr;            // (entries + 1,) into nodes and amplitudes
+    const index* feature_ptr;          // (entries + 1,) into the table of features
+    const T* nodes;                    // half-turns
+    const T* amplitudes;
+    const T* middle;                   // (entries,)
+    double largest_node;
+    index groups;
+    const index* group_ptr;            // (groups + 1,)
+    const index* group_entries;        // (group_ptr[groups],)
+    const T* group_scale;              // (groups,)
+    // Column c of group g multiplies a column of the product of all entries but the last with a
+    // feature of the last: factors[2 * (group_factors[g] + c)] and the number after it, both counted
+    // in elements of tables with rows in lanes. Groups of one shape share these numbers.
+    const index* factors;
+    const index* group_factors;        // (groups,)
+    const index* group_columns;        // (groups,)
+    index largest_prefix;              // columns of all entries of a group but the last
+    bool has_constant;
+    T constant;
+};
+
+enum class Status : int { ok = 0, overflow = 1 };
+
+// Scratch a thread needs, in bytes; it is aligned to a cache line.
+// `run` evaluates rows [begin, end), at most kBlockRows of them.
+template <class T>
+struct Kernels {
+    index (*fourier_scratch)(const FourierWork<T>&, const Input<T>&);
+    Status (*fourier)(const FourierWork<T>&, const Input<T>&, const Output<T>&, index begin,
+                      index end, void* scratch);
+    index (*kronecker_scratch)(const KroneckerWork<T>&, const Input<T>&);
+    Status (*kronecker)(const KroneckerWork<T>&, const Input<T>&, const Output<T>&, index begin,
+                        index end, void* scratch);
+    void (*sincos)(const T* half_turns, T* cosine, T* sine, index count);
+    void (*write)(T* to, index count, T value);  // around the cache: the limit of every output
+};
+
+struct Isa {
+    const char* name;
+    index vector_bytes;
+    Kernels<float> f32;
+    Kernels<double> f64;
+};
+
+extern const Isa isa_baseline;
+extern const Isa isa_avx2;
+extern const Isa isa_avx512;
+
+}  // namespace quadfeat
