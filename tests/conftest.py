@@ -49,6 +49,12 @@ MAPS = {
     "structured": lambda: qf.OrthogonalFourier(n_components=64, structured=True, random_state=0),
     "sobol": lambda: qf.QuasiRandomFourier(n_components=64, random_state=0),
     "halton": lambda: qf.QuasiRandomFourier(n_components=64, sequence="halton", random_state=0),
+    "framed": lambda: qf.FramedGrid(n_components=64),
+    "hermite-mercer": lambda: qf.HermiteMercer(n_components=64),
+    "hermite-mercer-compressed": lambda: qf.HermiteMercer(n_components=32, compress=True),
+    "landmarks": lambda: qf.Landmarks(n_components=64, random_state=0),
+    "landmarks-compressed": lambda: qf.Landmarks(n_components=32, compress=True, random_state=0),
+    "kernel-features": lambda: qf.KernelFeatures(n_components=32, random_state=0),
     "spherical-radial": lambda: qf.SphericalRadial(n_components=64, random_state=0),
 }
 

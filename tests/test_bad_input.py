@@ -40,7 +40,7 @@ CASES = [
     (qf.PolynomiallyExact(degree=-2), X, ValueError, r"degree.*-2"),
     (qf.PolynomiallyExact(qf.Laplacian(1.0)), X, ValueError, "Smoothed"),
     (qf.ReweightedGrid(selection="best"), X, ValueError, r"selection.*'prune'.*'best'"),
-    (qf.ReweightedGrid(pool=3), X, TypeError, r"pool.*FeatureMap.*3"),
+    (qf.ReweightedGrid(pool=3), X, TypeError, r"pool.*Fourier map.*3"),
     (qf.ReweightedGrid(n_samples=0), X, ValueError, r"n_samples.*0"),
     (qf.QuasiRandomFourier(sequence="niederreiter"), X, ValueError, r"sequence.*'halton'"),
     (qf.OrthogonalFourier(qf.Laplacian(1.0)), X, ValueError, "rotation-invariant"),

@@ -1,5 +1,6 @@
 """Kernel machines at linear cost: deterministic quadrature features for scikit-learn."""
 
+from .adaptive import FramedGrid, HermiteMercer, KernelFeatures, Landmarks
 from .features import (
     DenseGrid,
     FeatureMap,
@@ -33,8 +34,12 @@ __all__ = [
     "Convolution",
     "DenseGrid",
     "FeatureMap",
+    "FramedGrid",
     "Gaussian",
+    "HermiteMercer",
     "Kernel",
+    "KernelFeatures",
+    "Landmarks",
     "Laplacian",
     "Matern",
     "OrthogonalFourier",

@@ -17,7 +17,7 @@ Floats = NDArray[np.floating[Any]]
 Indices = NDArray[np.int64]
 Doubles = NDArray[np.float64]
 
-_BLOCK_ELEMENTS = 1 << 18  # of the output: a block and its temporaries stay in the cache
+_BLOCK_ELEMENTS = 1 << 18  # of the temporaries of one group, which then stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +203,8 @@ def fourier(X: Floats, plan: FourierPlan, out: Floats, n_threads: int | None = N
     """
     _check(X, plan, out)
     sets = [(nodes.T.astype(X.dtype), scale.astype(X.dtype)) for nodes, scale in plan.node_sets()]
-    for x, z in _blocks(X, out):
+    widest = max((len(amplitudes) for _, amplitudes in sets), default=1)
+    for x, z in _blocks(X, out, widest):
         column = 0
         for group, chosen in enumerate(plan.group_nodes):
             axes = plan.axes[plan.axes_ptr[group] : plan.axes_ptr[group + 1]]
@@ -236,7 +237,9 @@ def kronecker(X: Floats, plan: KroneckerPlan, out: Floats, n_threads: int | None
         for group, scale, drop in zip(groups, plan.group_scale, dropped, strict=True)
         if drop
     ]
-    for x, z in _blocks(X, out):
+    widths = 2 * np.diff(plan.entry_ptr) + (plan.entry_middle != 0)
+    widest = max((int(np.prod(widths[group])) for group in groups), default=1)
+    for x, z in _blocks(X, out, widest):
         table = [_entry(x, plan, t) for t in range(len(plan.entry_axis))]
         column = 0
         for group, scale, drop in zip(groups, plan.group_scale, dropped, strict=True):
@@ -277,9 +280,9 @@ def _check(X: Floats, plan: FourierPlan | KroneckerPlan, out: Floats) -> None:
         )
 
 
-def _blocks(X: Floats, out: Floats) -> Iterator[tuple[Floats, Floats]]:
+def _blocks(X: Floats, out: Floats, widest: int) -> Iterator[tuple[Floats, Floats]]:
     """Blocks of rows of X and out; a block of one row is doubled, so that BLAS takes one path."""
-    rows = max(2, _BLOCK_ELEMENTS // max(1, out.shape[1]))
+    rows = max(2, _BLOCK_ELEMENTS // max(1, widest))
     for start in range(0, len(X), rows):
         x, z = X[start : start + rows], out[start : start + rows]
         if len(x) > 1:

@@ -718,7 +718,7 @@ class ProductAxis(Kernel):
         return rules.discrete_gauss(nodes, np.outer(left.weights, right.weights).ravel(), n)
 
 
-class _AxisKernels(Kernel):
+class AxisKernels(Kernel):
     """The product of a different one-dimensional kernel for each axis."""
 
     def __init__(self, kernels: Sequence[Kernel]) -> None:
@@ -764,7 +764,7 @@ class _SubsetKernel(Kernel):
             if isinstance(self.base, Kernel):
                 inner = self.base.restrict(axes).groups(len(axes))
             else:
-                kernel = _AxisKernels([self.base[i] for i in axes])
+                kernel = AxisKernels([self.base[i] for i in axes])
                 inner = [Group(np.arange(len(axes)), kernel, 1.0)]
             groups += [Group(axes[g.axes], g.kernel, float(weight * g.weight)) for g in inner]
         return groups

@@ -141,6 +141,8 @@ def gauss(density: Profile, n: int, *, moments: float = np.inf) -> Rule:
     Stieltjes procedure and its nodes by Golub-Welsch with Newton's polish (Gautschi, 2004).
     Needs the moments up to order 2n - 2; a spectrum without them is refused, never cut off.
     """
+    if n == 1:
+        return mirrored(np.zeros(0), np.zeros(0), 1.0)
     order = 2 * n - 2
     if order >= moments or (cutoff := _cutoff(density, order)) is None:
         raise ValueError(
@@ -233,15 +235,21 @@ def aliases(profile: Profile, gap: Floats, step: float, *, shifted: bool) -> Flo
 def equispaced_bound(axis: Axis, n: int, step: float, reach: float) -> float:
     """A bound of |k - rule| over |gap| <= reach for `equispaced(axis.density, n, step)`.
 
-    Aliases, plus the mass beyond the last node, plus what making the mass 1 changes.
+    For kernels that fall with the gap, at least like its square. Aliases, plus the mass beyond the
+    last node, plus what making the mass 1 changes. Vacuous beyond half of the period 2 pi / step.
     """
-    half = _positive_nodes(n, step)
+    half, period = _positive_nodes(n, step), 2 * np.pi / step
     kept = step * (2 * axis.density(half).sum())
     kept += step * float(axis.density(np.zeros(1))[0]) if n % 2 else 0.0
-    # Aliases of a decreasing kernel are largest at the end of the reach, where none cancel.
-    farthest = aliases(axis.profile, np.array([reach]), step, shifted=False)[0]
+    if reach >= period:
+        return 2.0
+    m = np.linspace(1.0, 2000.0, 2000) * period
+    # On the one side aliases are largest at the reach, on the other at zero; those beyond the
+    # last one summed are at most as many times as large as there were.
+    nearest, farthest = axis.profile(m - reach), axis.profile(m)
+    all_aliases = nearest.sum() + farthest.sum() + len(m) * (nearest[-1] + farthest[-1])
     at_zero = aliases(axis.profile, np.zeros(1), step, shifted=n % 2 == 0)[0]
-    return float(farthest + max(0.0, 1 + at_zero - kept) + abs(1 - kept))
+    return float(min(2.0, all_aliases + max(0.0, 1 + at_zero - kept) + abs(1 - kept)))
 
 
 def clenshaw_curtis(density: Profile, n: int, cutoff: float) -> Rule:

@@ -62,8 +62,8 @@ def kronecker(X: Floats, plan: KroneckerPlan, out: Floats, n_threads: int | None
 def empty(n: int, p: int, dtype: Any) -> Floats:
     """An uninitialised (n, p) array for features that are to be kept.
 
-    The system clears every page of fresh memory, which costs as much as the features; NumPy already
-    asks for huge pages, and neither a mapping of one's own nor filling it ahead was measurably
+    The system clears every page of fresh memory, which costs about as much as the features. NumPy
+    already asks for huge pages, and a mapping of our own that does so too was not measurably
     faster ("W2 fresh" of ``benchmarks/speed.py``). Whoever can reuse an array should.
 
     >>> empty(2, 3, np.float32).shape

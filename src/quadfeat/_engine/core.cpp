@@ -188,9 +188,9 @@ Input<T> input_of(const Matrix<T>& X, index features) {
     return {X.data(), index(X.shape(0)), index(X.shape(1)), X.stride(0), X.stride(1)};
 }
 
-// The way to memory for a large output. On Zen 4 fetching ahead is 1.1 to 1.2 times faster than
-// stores around the cache (W1 to W3 of benchmarks/speed.py); other processors, where plain stores
-// reach a third of the bandwidth, write around it.
+// The way to memory for a large output. On an AMD Zen 4 fetching ahead was 1.0 to 1.3 times as fast as
+// stores around the cache (W1 to W4 of benchmarks/speed.py), and other AMD processors are taken to
+// be alike; elsewhere plain stores were seen to reach a third of the bandwidth of those around.
 Way way_of_large() {
 #if defined(QUADFEAT_X86_UNITS)
     if (__builtin_cpu_is("amd")) return Way::fetched;

@@ -7,7 +7,7 @@
 namespace quadfeat {
 namespace QUADFEAT_ISA {
 
-// Memory of a stage; both its buffers and the nodes in use fit into a 48 KB first-level cache.
+// Memory of a stage, both its buffers: about a first-level cache.
 template <class T>
 constexpr index kStage = 32 * 1024 / sizeof(T);
 
@@ -324,7 +324,8 @@ void kronecker_table(const KroneckerWork<T>& work, const Coefficients<T>& coeffi
 // Columns of products with rows in lanes, turned into rows of the output.
 template <class T>
 void multiply_columns(const T* left, const T* right, const index* factors, index columns,
-                      index rows, T* to, index stride) {
+                      index rows, T* to, Stage<T>& stage) {
+    const index stride = stage.stride();
     index c = 0;
     for (; c + lanes<T> <= columns; c += lanes<T>) {
         vec<T> v[lanes<T>];
@@ -336,6 +337,7 @@ void multiply_columns(const T* left, const T* right, const index* factors, index
         } else {
             for (index i = 0; i < rows; ++i) store(to + i * stride + c, v[i]);
         }
+        stage.fetch(lanes<T> * lanes<T> / Stage<T>::line + 1);  // a little more than was made
     }
     for (; c < columns; ++c, factors += 2) {
         const vec<T> v = load(left + factors[0]) * load(right + factors[1]);
@@ -375,8 +377,8 @@ void kronecker_rows(const KroneckerWork<T>& work, const T* table, index rows, St
         for (index left = work.group_columns[g]; left > 0;) {
             const index columns = left < run ? left : run;
             T* to = stage.take(columns);
-            multiply_columns(head, features, factors, columns, rows, to, stage.stride());
-            stage.move(2 * columns * rows / Stage<T>::line);  // not to be left behind
+            multiply_columns(head, features, factors, columns, rows, to, stage);
+            stage.move(2 * columns * rows / Stage<T>::line);  // what is left of it
             factors += 2 * columns;
             left -= columns;
         }

@@ -39,7 +39,7 @@ struct Trig<double> {
 
 // The coefficients as vectors in memory. Behind the pointer the compiler cannot see constants: it
 // takes them as memory operands where they are used, instead of broadcasting all of them ahead of
-// every short loop and spilling the accumulators (1.3 times slower on five axes).
+// every short loop and spilling the accumulators.
 template <class T>
 struct Coefficients {
     static constexpr int cosines = sizeof(Trig<T>::cosine) / sizeof(T);

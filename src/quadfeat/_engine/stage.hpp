@@ -66,7 +66,17 @@ class Stage {
     // Move up to `lines` cache lines: send them from the full buffer, or ask for those to come.
     void move(index lines) {
         if (way_ == Way::around) send(lines);
-        else if (next_lines_ > 0) fetch(lines);
+        else fetch(lines);
+    }
+
+    // Ask for up to `lines` lines of the columns to come, as many as were taken last, row by row
+    // (Way::fetched only). A prefetch past the end of the output is harmless.
+    void fetch(index lines) {
+        if (next_lines_ == 0) return;
+        for (; lines > 0 && moving_ < rows_; --lines) {
+            __builtin_prefetch(next_ + moving_ * stride_ + moved_ * line, 1, 3);
+            if (++moved_ == next_lines_) moved_ = 0, ++moving_;
+        }
     }
 
     void finish() {
@@ -100,14 +110,6 @@ class Stage {
             run.lines -= some;
             lines -= some;
             if (run.lines == 0) ++moving_;
-        }
-    }
-
-    // As many columns again as were taken last, row by row. A prefetch past the end is harmless.
-    void fetch(index lines) {
-        for (; lines > 0 && moving_ < rows_; --lines) {
-            __builtin_prefetch(next_ + moving_ * stride_ + moved_ * line, 1, 3);
-            if (++moved_ == next_lines_) moved_ = 0, ++moving_;
         }
     }
 

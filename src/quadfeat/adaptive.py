@@ -1,0 +1,407 @@
+"""Maps that learn from the data: framed grids, expansions around it, and the front door."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from . import frames, mercer
+from ._checks import check_choice, check_count, generator
+from .features import (
+    DenseGrid,
+    FeatureMap,
+    FourierMap,
+    Matrix,
+    OrthogonalFourier,
+    QuasiRandomFourier,
+    RandomFourier,
+    ReweightedGrid,
+    SphericalRadial,
+)
+from .kernels import Gaussian, Kernel
+from .polish import MAX_PARAMETERS
+from .rules import Floats, Rule
+
+
+class FramedGrid(FourierMap):
+    """A grid along the principal directions of the data, its smallest weights dropped.
+
+    The Gaussian kernel does not care about rotations, so spread directions get many nodes and
+    flat ones a single one. Exactly `n_components` columns (one less where the parity asks for
+    it), weights positive. Excellent up to about five spread directions, useless beyond.
+
+    Parameters
+    ----------
+    kernel : Gaussian, default Gaussian("scale")
+    n_components : int, columns
+    """
+
+    def __init__(self, kernel: Kernel | None = None, *, n_components: int = 256) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+
+    def _check(self) -> None:
+        check_count("n_components", self.n_components, example=256)
+
+    def _rules(self, X: Matrix) -> list[Rule]:
+        if not isinstance(self.kernel_, Gaussian):
+            raise ValueError(
+                f"FramedGrid needs the rotation-invariant Gaussian(gamma), got {self.kernel_!r}; "
+                f"DenseGrid takes every product kernel"
+            )
+        return [frames.framed_grid(self.kernel_, X, self.n_components).rule]
+
+
+class _Expansion(FeatureMap):
+    """A map around the data: k - z.z is positive semi-definite, so a residual bounds its error."""
+
+    def residual(self, X: Any) -> Floats:
+        """r(x) = k(x, x) - |z(x)|^2 for each row: 0 where the features are exact, (n,).
+
+        |k(x, y) - z(x) . z(y)| <= sqrt(r(x) r(y)) for all rows, seen or not; a row unlike the data
+        of `fit` shows by a large residual.
+        """
+        at_zero = self._at_zero()
+        parts = [
+            at_zero - np.einsum("ij,ij->i", block, block, dtype=np.float64)
+            for block in self.transform_blocks(X)
+        ]
+        return np.maximum(np.concatenate(parts), 0.0)
+
+    def _at_zero(self) -> float:
+        check_is_fitted(self)
+        return self.kernel_.at_zero(self.n_features_in_)
+
+
+class HermiteMercer(_Expansion):
+    """The largest eigenfunctions of the Gaussian kernel under a Gaussian fitted to the data.
+
+    Products of Hermite functions along principal directions (Fasshauer and McCourt, 2012); needs
+    the mean and covariance of the data only, and one multiply per feature. On smooth data 10 to
+    10,000 times less error than random Fourier features. It is not shift-invariant: data moved
+    far away is seen worse, and `residual` tells so. Tight clusters are better served by
+    `Landmarks`.
+
+    Parameters
+    ----------
+    kernel : Gaussian or a sum over groups of Gaussian kernels, default Gaussian("scale")
+    n_components : int, columns
+    compress : bool
+        Expand to four times the columns and project on the principal ones: less error on
+        correlated or heavy-tailed data, for a product of 4 p x p per row. For p up to about 512.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> features = HermiteMercer(Gaussian(0.5), n_components=100).fit(X)
+    >>> bool(features.residual(X).mean() < 1e-3)
+    True
+    """
+
+    def __init__(
+        self, kernel: Kernel | None = None, *, n_components: int = 256, compress: bool = False
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.compress = compress
+
+    def _check(self) -> None:
+        check_count("n_components", self.n_components, example=256)
+
+    def _build(self, X: Matrix) -> int:
+        width = 4 * self.n_components if self.compress else self.n_components
+        basis = mercer.hermite_mercer(self.kernel_, X, width)
+        if self.compress and basis.n_columns > self.n_components:
+            basis = mercer.compress(basis, X, self.n_components)
+        self.basis_ = basis
+        self.signs_ = np.ones(basis.n_columns)
+        return basis.n_columns
+
+    def _evaluate(self, X: Matrix, out: Matrix) -> None:
+        mercer.evaluate(X, self.basis_, out)
+
+
+class Landmarks(_Expansion):
+    """Nystroem features of well-chosen points, for every kernel.
+
+    Points are drawn by randomly pivoted Cholesky and moved to the mean of the rows nearest to
+    them: 1.5 to 9 times less error than as many random rows. Follows clusters that no other map
+    here can see. p kernel values and p^2 multiply-adds per row.
+
+    Parameters
+    ----------
+    kernel : Kernel, default Gaussian("scale")
+    n_components : int, columns; fewer where the data has fewer distinct rows
+    compress : bool
+        Draw twice the points and project on the principal directions: less error, twice the cost.
+    random_state : int, RandomState or None
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        n_components: int = 256,
+        compress: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.compress = compress
+        self.random_state = random_state
+
+    def _check(self) -> None:
+        check_count("n_components", self.n_components, example=256)
+
+    def _build(self, X: Matrix) -> int:
+        rng = generator(self.random_state)
+        self.basis_ = mercer.landmarks(
+            self.kernel_, X, self.n_components, rng, compress=self.compress
+        )
+        columns = self.basis_.projection.shape[1]
+        self.signs_ = np.ones(columns)
+        return columns
+
+    def _evaluate(self, X: Matrix, out: Matrix) -> None:
+        mercer.evaluate_landmarks(X, self.kernel_, self.basis_, out)
+
+
+# --- the front door ------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Trial:
+    """One construction that `KernelFeatures` tried; errors are relative to k(0)."""
+
+    name: str
+    columns: int
+    rms: float
+    max: float
+    cost: float  # multiply-adds per row
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `KernelFeatures` tried, and why it chose; prints as a table."""
+
+    trials: tuple[Trial, ...]
+    chosen: str
+    reason: str
+
+    def _rows(self) -> Iterator[tuple[str, ...]]:
+        yield "", "map", "columns", "RMS error", "max error", "cost per row"
+        for trial in self.trials:
+            mark = "*" if trial.name == self.chosen else ""
+            if trial.note:
+                yield mark, trial.name, "", trial.note, "", ""
+                continue
+            yield (
+                mark,
+                trial.name,
+                str(trial.columns),
+                f"{trial.rms:.2e}",
+                f"{trial.max:.2e}",
+                f"{trial.cost:.2g}",
+            )
+
+    def __repr__(self) -> str:
+        rows = list(self._rows())
+        full = [row for row in rows if row[2]]
+        widths = [max(len(row[i]) for row in full) for i in range(6)]
+        widths[1] = max(len(row[1]) for row in rows)
+        lines = [
+            " ".join(
+                cell.ljust(width) if i < 2 or not row[2] else cell.rjust(width)
+                for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in rows
+        ]
+        return "\n".join([*lines, f"* {self.reason}"])
+
+    def _repr_html_(self) -> str:
+        head, *body = self._rows()
+        cells = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
+        lines = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
+            for row in body
+        )
+        return f"<table><tr>{cells}</tr>{lines}</table><p>* {html.escape(self.reason)}</p>"
+
+
+_JUDGES = 500  # rows held out to judge on
+_LEARNERS = 4000  # rows that candidates learn from before one is chosen
+
+
+class KernelFeatures(FeatureMap):
+    """The front door: tries the constructions that make sense and keeps the best.
+
+    Each candidate learns from the same rows and is judged on pairs of rows it did not see. The
+    one with the least error wins; where several are within 20% of it, the cheapest transform.
+
+    Parameters
+    ----------
+    kernel : Kernel, default Gaussian("scale")
+    n_components : int or None
+        Columns; None is 256.
+    shift_invariant : bool
+        Only maps whose kernel depends on x - y alone: they serve data that moves away from what
+        `fit` saw, and cost more error where it does not.
+    criterion : "rms" or "max"
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    map_ : the fitted map
+    report_ : what was tried and why this was chosen
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(500, 3))
+    >>> features = KernelFeatures(Gaussian(0.5), n_components=64, random_state=0).fit(X)
+    >>> features.transform(X).shape
+    (500, 64)
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        n_components: int | None = None,
+        shift_invariant: bool = False,
+        criterion: str = "rms",
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.shift_invariant = shift_invariant
+        self.criterion = criterion
+        self.random_state = random_state
+
+    def _check(self) -> None:
+        if self.n_components is not None:
+            check_count("n_components", self.n_components, example=256)
+        check_choice("criterion", self.criterion, ("rms", "max"))
+
+    def _build(self, X: Matrix) -> int:
+        rng = generator(self.random_state)
+        order = rng.permutation(len(X))
+        held_out = min(_JUDGES, len(X) // 4) if len(X) >= 20 else 0
+        judges = X[order[:held_out]] if held_out else X
+        learners = X[np.sort(order[held_out:][:_LEARNERS])]
+        exact, at_zero = self.kernel_(judges), self.kernel_.at_zero(X.shape[1])
+        trials, fitted = [], {}
+        for name, candidate in self._candidates(X.shape[1], int(rng.integers(2**31 - 1))):
+            trial = _try(name, candidate, learners, judges, exact, at_zero)
+            trials.append(trial)
+            if not trial.note:
+                fitted[name] = candidate
+        self.report_ = _choose(trials, self.criterion)
+        self.map_ = fitted[self.report_.chosen]
+        if isinstance(self.map_, _Expansion) and len(learners) < len(X):
+            self.map_.fit(X)
+        self.signs_ = self.map_.signs_
+        return self.map_._n_features_out
+
+    def _evaluate(self, X: Matrix, out: Matrix) -> None:
+        self.map_._evaluate(X, out)
+
+    def _candidates(self, d: int, seed: int) -> Iterator[tuple[str, FeatureMap]]:
+        kernel, p = self.kernel_, 256 if self.n_components is None else self.n_components
+        common: dict[str, Any] = {"n_components": p, "random_state": seed}
+        one_group = len(self._groups) == 1
+        gaussian = isinstance(kernel, Gaussian)
+        if not self.shift_invariant:
+            yield "HermiteMercer", HermiteMercer(kernel, n_components=p)
+            if p <= 512:
+                name = "HermiteMercer(compress=True)"
+                yield name, HermiteMercer(kernel, n_components=p, compress=True)
+            if len(self._groups) <= 100:
+                yield "Landmarks", Landmarks(kernel, **common)
+                if p <= 512:
+                    yield "Landmarks(compress=True)", Landmarks(kernel, compress=True, **common)
+        yield "QuasiRandomFourier", QuasiRandomFourier(kernel, **common)
+        if kernel.rotation_invariant:
+            yield "OrthogonalFourier", OrthogonalFourier(kernel, **common)
+        if gaussian and not self.shift_invariant:
+            return  # the expansions above are ahead of every other Fourier map there is
+        yield "RandomFourier", RandomFourier(kernel, **common)
+        if kernel.rotation_invariant:
+            structured = OrthogonalFourier(kernel, structured=True, **common)
+            yield "OrthogonalFourier(structured=True)", structured
+        halton = QuasiRandomFourier(kernel, sequence="halton", **common)
+        yield "QuasiRandomFourier(sequence='halton')", halton
+        yield "ReweightedGrid", ReweightedGrid(kernel, **common)
+        if not one_group:
+            return
+        n_points = int(np.floor((p + 0.5) ** (1 / d)))
+        if n_points >= 2:
+            yield f"DenseGrid(n_points={n_points})", DenseGrid(kernel, n_points=n_points)
+        if not gaussian:
+            return
+        yield "SphericalRadial", SphericalRadial(kernel, **common)
+        if d <= 8:
+            yield "FramedGrid", FramedGrid(kernel, n_components=p)
+        if p * (d + 1) <= 2 * MAX_PARAMETERS:
+            # Grids lie well in few directions; in more, orthogonal nodes are the better start.
+            start = FramedGrid() if d <= 5 else OrthogonalFourier()
+            start.set_params(n_components=p)
+            moved = ReweightedGrid(kernel, pool=start, polish=True, **common)
+            yield f"ReweightedGrid(pool={type(start).__name__}, polish=True)", moved
+
+
+def _try(
+    name: str,
+    candidate: FeatureMap,
+    learners: Matrix,
+    judges: Matrix,
+    exact: Floats,
+    at_zero: float,
+) -> Trial:
+    try:
+        error = (candidate.fit(learners).approximate_kernel(judges) - exact) / at_zero
+    except ValueError as refusal:
+        return Trial(name, 0, np.inf, np.inf, np.inf, note=str(refusal).split(";")[0][:60])
+    apart = error[~np.eye(len(error), dtype=bool)] if len(error) > 1 else error
+    return Trial(
+        name,
+        candidate._n_features_out,
+        float(np.sqrt(np.mean(np.square(apart, dtype=np.float64)))),
+        float(np.abs(apart).max()),
+        _cost(candidate),
+    )
+
+
+def _cost(fitted: FeatureMap) -> float:
+    """About how many multiply-adds a row costs; a sine or exponential counts as ten."""
+    p = fitted._n_features_out
+    if isinstance(fitted, HermiteMercer):
+        basis = fitted.basis_
+        made = sum(each.rotation.size + len(each.parent) for each in basis.expansions)
+        inner = sum(
+            each.projection.size for each in basis.expansions if each.projection is not None
+        )
+        return float(made + inner + (0 if basis.projection is None else basis.projection.size))
+    if isinstance(fitted, Landmarks):
+        return float(len(fitted.basis_.points) * (fitted.n_features_in_ + 10 + p))
+    assert isinstance(fitted, FourierMap)
+    return 10.0 * p + sum(rule.nodes.size for rule in fitted._group_rules)
+
+
+def _choose(trials: list[Trial], criterion: str) -> Report:
+    possible = [trial for trial in trials if not trial.note]
+    best = min(possible, key=lambda trial: getattr(trial, criterion))
+    limit = 1.2 * getattr(best, criterion)
+    close = [trial for trial in possible if getattr(trial, criterion) <= limit]
+    chosen = min(close, key=lambda trial: (trial.cost, trial.columns))
+    if chosen is best:
+        reason = f"{chosen.name} has the least {criterion} error on rows it did not see"
+    else:
+        reason = (
+            f"{chosen.name} is within 20% of the least {criterion} error ({best.name}) and "
+            f"{best.cost / chosen.cost:.1f}x cheaper per row"
+        )
+    return Report(tuple(trials), chosen.name, reason)

@@ -1,0 +1,539 @@
+"""Expansions around the data: Hermite-Mercer eigenfunctions, and landmarks.
+
+Both give features z with k(x, y) - z(x) . z(y) positive semi-definite, so that the residual
+r(x) = k(x, x) - |z(x)|^2 bounds the error of every pair: |k(x, y) - z(x) . z(y)| is at most
+sqrt(r(x) r(y)) by Cauchy and Schwarz, for any data, seen or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import eigh
+
+from .frames import Frame, Moments, frame, largest_products, moments, signed, wide_frame
+from .kernels import AxisKernels, Gaussian, Group, Kernel
+from .rules import Floats
+
+Matrix = npt.NDArray[np.floating[Any]]
+Integers = npt.NDArray[np.int64]
+
+# Multiples of the data's covariance that are tried for the Gaussian of the expansion.
+SPREADS = (0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8)
+
+_WIDE = 2048  # columns beyond which the frame comes from a sample of rows
+_HELD_OUT = 1000
+_JOINT = 4096  # columns beyond which eigenvectors take minutes
+_BLOCK_ENTRIES = 2**19
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """Eigenfunctions of one Gaussian kernel, as a plan: one multiply per feature.
+
+    With t = (x[axes] - mean) @ rotation, the features are products over directions of Hermite
+    functions sqrt(lambda_k) phi_k(t_i). Direction 0 has a table of those functions themselves,
+    every other direction one of their ratios to k = 0; `base` is the product of the k = 0
+    functions of all directions but 0. Column j is table[direction[j]][degree[j]] times column
+    parent[j], or times the base where parent[j] is -1; parents come before their children.
+
+    Table i has `sizes[i]` entries q_0, q_1, ... with q_{k+1} = sqrt(2 r / (k + 1)) t q_k
+    - r sqrt(k / (k + 1)) q_{k-1} and r = `ratio[i]`; q_0 is 1, or, for direction 0,
+    exp(-`envelope[0]` t^2). The base is `amplitude` * exp(-sum_{i>0} envelope[i] t_i^2 - rest),
+    where rest = |scale * (x[axes] - mean)|^2 - sum_i `length[i]` t_i^2 is the squared distance
+    from the span of the directions, and 0 if there are as many directions as axes.
+
+    With `projection` (columns, q) the features are those columns times it.
+    """
+
+    axes: Integers  # (a,) columns of X
+    scale: Floats  # (a,) sqrt(gamma)
+    mean: Floats  # (a,)
+    rotation: Floats  # (a, m)
+    envelope: Floats  # (m,)
+    length: Floats  # (m,)
+    ratio: Floats  # (m,)
+    sizes: Integers  # (m,)
+    amplitude: float
+    parent: Integers  # (columns,)
+    direction: Integers  # (columns,)
+    degree: Integers  # (columns,)
+    projection: Floats | None = None
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.parent) if self.projection is None else self.projection.shape[1]
+
+
+@dataclass(frozen=True, eq=False)
+class MercerBasis:
+    """One expansion per group of the kernel that has columns; their columns times `projection`.
+
+    `projection` (columns, p) has orthonormal columns; None is the identity.
+    """
+
+    expansions: tuple[Expansion, ...]
+    projection: Floats | None = None
+
+    @property
+    def n_pool(self) -> int:
+        """Columns before the projection."""
+        return sum(each.n_columns for each in self.expansions)
+
+    @property
+    def n_columns(self) -> int:
+        return self.n_pool if self.projection is None else self.projection.shape[1]
+
+
+# --- evaluation -------------------------------------------------------------------------------
+def evaluate(X: Matrix, basis: MercerBasis, out: Matrix) -> None:
+    """Write the features of X (n, d) into out (n, columns), one expansion after another."""
+    rows = max(1, _BLOCK_ENTRIES // max(len(each.parent) for each in basis.expansions))
+    for start in range(0, len(X), rows):
+        some = slice(start, start + rows)
+        if basis.projection is None:
+            _pool(X[some], basis, out[some])
+        else:
+            pool = np.empty((len(X[some]), basis.n_pool), dtype=X.dtype)
+            _pool(X[some], basis, pool)
+            out[some] = _product(pool, basis.projection.astype(X.dtype))
+
+
+def _pool(X: Matrix, basis: MercerBasis, out: Matrix) -> None:
+    """Write the columns of all expansions, before the projection of the basis."""
+    stop = 0
+    for each in basis.expansions:
+        start, stop = stop, stop + each.n_columns
+        out[:, start:stop] = _features(X[:, each.axes], each)
+
+
+def _features(X: Matrix, expansion: Expansion) -> Matrix:
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        tables, base = _tables(X, expansion)
+        offset = np.cumsum([0, *expansion.sizes[:-1]])
+        factor = offset[expansion.direction] + expansion.degree
+        columns = np.empty((len(expansion.parent), len(X)), dtype=X.dtype)
+        for j, (parent, row) in enumerate(zip(expansion.parent, factor, strict=True)):
+            np.multiply(base if parent < 0 else columns[parent], tables[row], out=columns[j])
+        if expansion.projection is None:
+            return columns.T
+        return _product(columns.T, expansion.projection.astype(X.dtype))
+
+
+def _tables(X: Matrix, expansion: Expansion) -> tuple[Matrix, Matrix]:
+    """The tables of all directions under each other (sum of sizes, n), and the base (n,)."""
+    dtype = X.dtype
+    # The mean is subtracted before the product: a large one would cost the digits of t.
+    centred = X - expansion.mean.astype(dtype)
+    t = _product(centred, expansion.rotation.astype(dtype)).T
+    squares = t * t
+    exponent = expansion.envelope[1:].astype(dtype) @ squares[1:]
+    if expansion.rotation.shape[1] < len(expansion.axes):
+        scaled = centred * expansion.scale.astype(dtype)
+        rest = np.einsum("ij,ij->i", scaled, scaled) - expansion.length.astype(dtype) @ squares
+        exponent = exponent + np.maximum(rest, 0)
+    base = expansion.amplitude * np.exp(-np.where(np.isfinite(exponent), exponent, np.inf))
+    tables = np.empty((int(expansion.sizes.sum()), len(X)), dtype=dtype)
+    stop = 0
+    for i, size in enumerate(expansion.sizes):
+        start, stop = stop, stop + int(size)
+        table = tables[start:stop]
+        if i == 0:
+            _hermite_functions(t[i], expansion.ratio[i], expansion.envelope[i], table)
+        else:
+            _hermite_ratios(t[i], expansion.ratio[i], expansion.envelope[i], table)
+    return tables, base.astype(dtype)
+
+
+def _hermite_functions(t: Matrix, ratio: float, envelope: float, table: Matrix) -> None:
+    """q_k(t) with q_0 = exp(-envelope t^2), stable also where that underflows and q_k does not.
+
+    What is carried is q_k / q_0; when it has grown, a power of two moves into the exponent.
+    """
+    exponent = -t.dtype.type(envelope) * t * t
+    shrink, step = t.dtype.type(2.0**-40), t.dtype.type(40 * np.log(2.0))
+    previous, current, factor = np.zeros_like(t), np.ones_like(t), np.exp(exponent)
+    t = np.clip(t, -(2.0**40), 2.0**40)  # so that one step cannot overflow
+    table[0] = factor
+    for k, (rise, fall) in enumerate(_recurrence(ratio, len(table), t.dtype)):
+        previous, current = current, rise * t * current - fall * previous
+        large = np.abs(current) > 1 / shrink
+        if large.any():
+            previous[large] *= shrink
+            current[large] *= shrink
+            exponent[large] += step
+            factor = np.exp(exponent)
+        table[k + 1] = current * factor
+
+
+def _hermite_ratios(t: Matrix, ratio: float, envelope: float, table: Matrix) -> None:
+    """q_k(t) with q_0 = 1: polynomials, which only ever multiply columns that vanish faster."""
+    # Beyond this limit the envelope, and so every such column, is 0; the polynomials stay finite.
+    limit = np.sqrt(0.9 * np.log(np.finfo(t.dtype).max) / envelope)
+    t = np.clip(t, -limit, limit).astype(t.dtype)
+    table[0] = 1
+    for k, (rise, fall) in enumerate(_recurrence(ratio, len(table), t.dtype)):
+        table[k + 1] = rise * t * table[k]
+        if k:
+            table[k + 1] -= fall * table[k - 1]
+
+
+def _recurrence(ratio: float, size: int, dtype: Any) -> Iterator[tuple[Any, Any]]:
+    for k in range(size - 1):
+        rise, fall = np.sqrt(2 * ratio / (k + 1)), ratio * np.sqrt(k / (k + 1))
+        yield dtype.type(rise), dtype.type(fall)
+
+
+def _product(left: Matrix, right: Matrix) -> Matrix:
+    # NumPy multiplies one row by another path than many, and the last bit differs.
+    if len(left) == 1:
+        return np.asarray((np.concatenate([left, left]) @ right)[:1])
+    return np.asarray(left @ right)
+
+
+def residual(X: Matrix, basis: MercerBasis, at_zero: float) -> Floats:
+    """r(x) = k(x, x) - |z(x)|^2 for the rows of X, (n,): 0 where the features are exact.
+
+    Never negative but for rounding; |k(x, y) - z(x) . z(y)| <= sqrt(r(x) r(y)) for all x and y.
+    """
+    left = np.full(len(X), at_zero)
+    rows = max(1, 4 * _BLOCK_ENTRIES // basis.n_columns)
+    for start in range(0, len(X), rows):
+        some = X[start : start + rows]
+        Z = np.empty((len(some), basis.n_columns), dtype=X.dtype)
+        evaluate(some, basis, Z)
+        left[start : start + rows] -= np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
+    return left
+
+
+# --- construction -----------------------------------------------------------------------------
+def hermite_mercer(kernel: Kernel, X: Matrix, p: int) -> MercerBasis:
+    """The `p` largest eigenfunctions of the kernel under a Gaussian fitted to X, by group.
+
+    The Gaussian kernel has eigenfunctions in closed form under N(mean, f * covariance): in the
+    principal frame, products of Hermite functions, with eigenvalues that are products of
+    geometric sequences (Zhu et al., 1998; Fasshauer and McCourt, 2012). The largest products over
+    all groups are found best-first, every group keeping one where p allows. f is the one of
+    `SPREADS` with the least mean squared residual on rows held out from the covariance. The
+    expansion holds for every f, mean and rotation: data unlike X gives larger residuals, never a
+    wrong bound. One pass over X, d^3 for the frame, O(p log p) for the products; deterministic.
+    Fewer than p columns only where the data has no variance at all.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        With its numbers resolved; Gaussian, or a sum of Gaussian kernels on groups of axes.
+    X : (n, d)
+        The data.
+    p : int
+        Columns.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> basis = hermite_mercer(Gaussian(0.5), X, 100)
+    >>> float(residual(X, basis, 1.0).mean()) < 1e-3
+    True
+    """
+    groups = kernel.groups(X.shape[1])
+    scales = [_scale(group) for group in groups]
+    chosen_on, kept_for, held_out = _group_frames(groups, scales, X)
+    at_zero = sum(group.weight for group in groups)
+    errors = []
+    for spread in SPREADS:
+        basis = _expand(groups, scales, chosen_on, spread, p)
+        errors.append(float(np.mean(residual(held_out, basis, at_zero) ** 2)))
+    spread = SPREADS[int(np.argmin(errors))]
+    return _expand(groups, scales, kept_for, spread, p)
+
+
+def _scale(group: Group) -> Floats:
+    """sqrt(gamma) per axis of a Gaussian kernel; an error for every other kernel."""
+    kernel, d = group.kernel, len(group.axes)
+    if isinstance(kernel, Gaussian):
+        return np.sqrt(np.broadcast_to(np.asarray(kernel.gamma, dtype=np.float64), (d,)))
+    if isinstance(kernel, AxisKernels):
+        axes = [kernel.axis(i) for i in range(d)]
+        gammas = [float(axis.gamma) for axis in axes if isinstance(axis, Gaussian)]
+        if len(gammas) == d:
+            return np.sqrt(gammas)
+    raise ValueError(
+        f"Hermite-Mercer features exist for Gaussian kernels and sums of them, not for "
+        f"{kernel!r}; Landmarks works for every kernel"
+    )
+
+
+def _group_frames(
+    groups: Sequence[Group], scales: Sequence[Floats], X: Matrix
+) -> tuple[list[Frame], list[Frame], Matrix]:
+    """Frames to choose with, frames to keep, and the rows that only the latter have seen."""
+    n, d = X.shape
+    step = max(5, n // _HELD_OUT)
+    held_out = np.asarray(X[::step], dtype=np.float64)
+    if n < step or n >= 20 * _HELD_OUT:  # too few to split, or so many that it makes no difference
+        frames = _frames(groups, scales, X, moments(X) if d <= _WIDE else None)
+        return frames, frames, held_out
+    rest = X[np.arange(n) % step != 0]
+    seen = moments(rest) if d <= _WIDE else None
+    everything = None if seen is None else seen + moments(held_out)
+    return (
+        _frames(groups, scales, rest, seen),
+        _frames(groups, scales, X, everything),
+        held_out,
+    )
+
+
+def _frames(
+    groups: Sequence[Group], scales: Sequence[Floats], X: Matrix, moment: Moments | None
+) -> list[Frame]:
+    found = []
+    for group, scale in zip(groups, scales, strict=True):
+        axes = group.axes
+        if moment is not None:
+            own = Moments(moment.n, moment.mean[axes], moment.scatter[np.ix_(axes, axes)])
+            found.append(frame(own, scale))
+        elif len(axes) <= _WIDE:
+            found.append(frame(moments(X[:, axes]), scale))
+        else:
+            found.append(wide_frame(X[:, axes], scale))
+    return found
+
+
+def _expand(
+    groups: Sequence[Group],
+    scales: Sequence[Floats],
+    frames: Sequence[Frame],
+    spread: float,
+    p: int,
+) -> MercerBasis:
+    # With k = exp(-u^2) and variance s^2 everything follows from B = sqrt(1 + 8 s^2): eigenvalues
+    # are 2 / (B + 1) * ((B - 1) / (B + 1))^k.
+    shapes = [np.sqrt(1 + 8 * spread * each.variance) for each in frames]
+    with np.errstate(divide="ignore"):
+        ratios = [np.log((B - 1) / (B + 1)) for B in shapes]
+    roots = [
+        float(np.log(group.weight) + np.log(2 / (B + 1)).sum())
+        for group, B in zip(groups, shapes, strict=True)
+    ]
+
+    def drop(group: int, axis: int, index: int) -> float:
+        return index * float(ratios[group][axis]) if axis < len(ratios[group]) else -np.inf
+
+    # Columns of each group: parent, direction, degree.
+    columns: list[list[tuple[int, int, int]]] = [[] for _ in groups]
+    place: list[int] = []
+    waiting = set(range(len(groups)))
+    for product in largest_products(roots, drop):
+        own = columns[product.group]
+        # Direction 0 is always multiplied onto the base: its table holds the whole function.
+        own.append(
+            (place[product.parent], product.axis, product.factor)
+            if product.axis > 0
+            else (-1, 0, product.factor)
+        )
+        place.append(len(own) - 1)
+        waiting.discard(product.group)
+        if len(place) + len(waiting) >= p:
+            break
+    for group in sorted(waiting, key=lambda g: -roots[g])[: p - len(place)]:
+        columns[group].append((-1, 0, 0))
+    parts = zip(groups, scales, frames, shapes, columns, strict=True)
+    return MercerBasis(
+        tuple(
+            _expansion(group, scale, each, B, np.array(own, dtype=np.int64))
+            for group, scale, each, B, own in parts
+            if own
+        )
+    )
+
+
+def _expansion(
+    group: Group, scale: Floats, own: Frame, shape: Floats, columns: Integers
+) -> Expansion:
+    """The plan of `columns` (parent, direction, degree); `shape` is B of every direction."""
+    parent, direction, degree = columns.T
+    used = int(direction.max()) + 1
+    # Directions of degree 0 only are treated as if they had no variance: their factor is then
+    # exp(-distance^2), whatever their number. It is a difference of squares where they are many,
+    # and explicit, without cancellation, where they are few.
+    m = own.directions.shape[1]
+    if m < len(scale) or len(scale) > 2 * used + 64:
+        m = used
+    sizes = np.ones(m, dtype=np.int64)
+    np.maximum.at(sizes, direction, degree + 1)
+    B = np.where(sizes > 1, shape[:m], 1.0)
+    flat = sizes == 1
+    stretch = np.sqrt(4 * B / np.where(flat, 4.0, B * B - 1))
+    return Expansion(
+        axes=group.axes.astype(np.int64),
+        scale=scale,
+        mean=own.mean,
+        rotation=np.ascontiguousarray(scale[:, None] * own.directions[:, :m] * stretch),
+        envelope=np.where(flat, 1.0, (B - 1) / (2 * B)),
+        length=stretch**-2,
+        ratio=(B - 1) / (B + 1),
+        sizes=sizes,
+        amplitude=float(np.sqrt(group.weight * np.prod(2 * np.sqrt(B) / (1 + B)))),
+        parent=np.ascontiguousarray(parent),
+        direction=np.ascontiguousarray(direction),
+        degree=np.ascontiguousarray(degree),
+    )
+
+
+# --- compression ------------------------------------------------------------------------------
+def compress(basis: MercerBasis, X: Matrix, p: int, *, max_rows: int = 20_000) -> MercerBasis:
+    """The basis with its pool of columns projected to `p` by the second moments of the features.
+
+    The projection has orthonormal columns, so the residual law stays; on the rows used, no other
+    p columns made linearly from a single group's pool leave a smaller sum of residuals (Eckart
+    and Young, 1936). Several groups are first compressed one by one to 1.5 p columns, by the
+    largest second moments of all of them, and then jointly, because groups that share axes repeat
+    each other; beyond 4096 such columns only one by one, to p. Costs rows * pool^2 and the
+    eigenvectors of the pool to make, pool * p per row to apply: for p up to about 512 per group.
+    """
+    rows = X[:: -(-len(X) // max_rows)]
+    if len(basis.expansions) > 1:
+        joint = int(1.5 * p) <= _JOINT
+        basis = _compress_groups(basis, rows, int(1.5 * p) if joint else p)
+        if not joint:
+            return basis
+    moment = _second_moments(rows, basis)
+    return replace(basis, projection=np.ascontiguousarray(_principal(moment, p)[1]))
+
+
+def _compress_groups(basis: MercerBasis, X: Matrix, p: int) -> MercerBasis:
+    """Every group's columns projected by their own second moments; one each where p allows."""
+    singles = [MercerBasis((each,)) for each in basis.expansions]
+    found = [_principal(_second_moments(X, single), p) for single in singles]
+    values = np.concatenate([values for values, _ in found])
+    owner = np.repeat(np.arange(len(found)), [len(values) for values, _ in found])
+    order = np.argsort(-values, kind="stable")
+    firsts = np.unique(owner[order], return_index=True)[1]
+    order = np.concatenate([order[np.sort(firsts)], np.delete(order, firsts)])[:p]
+    counts = np.bincount(owner[order], minlength=len(found))
+    parts = zip(basis.expansions, found, counts, strict=True)
+    return MercerBasis(
+        tuple(
+            replace(each, projection=np.ascontiguousarray(vectors[:, :count]))
+            for each, (_, vectors), count in parts
+            if count
+        )
+    )
+
+
+def _second_moments(X: Matrix, basis: MercerBasis) -> Floats:
+    total = np.zeros((basis.n_columns, basis.n_columns))
+    rows = max(1, 4 * _BLOCK_ENTRIES // basis.n_columns)
+    for start in range(0, len(X), rows):
+        some = X[start : start + rows].astype(np.float64)
+        Z = np.empty((len(some), basis.n_columns))
+        evaluate(some, basis, Z)
+        total += Z.T @ Z
+    return total / len(X)
+
+
+def _principal(moment: Floats, p: int) -> tuple[Floats, Floats]:
+    """The p largest eigenvalues, falling, and their eigenvectors."""
+    size = len(moment)
+    values, vectors = eigh(moment, subset_by_index=[max(0, size - p), size - 1])
+    return values[::-1], signed(vectors[:, ::-1])
+
+
+# --- landmarks --------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class LandmarkBasis:
+    """Features k(x, points) @ projection: `points` (m, d), `projection` (m, p)."""
+
+    points: Floats
+    projection: Floats
+
+
+def landmarks(
+    kernel: Kernel, X: Matrix, p: int, rng: np.random.Generator, *, compress: bool = False
+) -> LandmarkBasis:
+    """Nystroem features of well-chosen points, for every kernel: at most `p` columns.
+
+    Points are drawn from at most 20 p rows by randomly pivoted Cholesky (Chen, Epperly, Tropp and
+    Webber, 2023), which never draws what others already span, and moved once to the mean of the
+    rows nearest to them. With p points the kernel is exact on them. `compress` draws 2 p and
+    projects them to the p principal directions of the features of those rows.
+    O(rows p^2) to make, p kernel values and p^2 multiply-adds per row to apply (twice both with
+    `compress`). Fewer columns than p where X has fewer distinct rows. The residual law holds.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        With its numbers resolved.
+    X : (n, d)
+        The data.
+    p : int
+        Columns.
+    rng : Generator
+        Draws the rows and the points.
+    compress : bool
+        Whether to draw a pool of 2 p points.
+
+    Examples
+    --------
+    >>> X = np.repeat(np.eye(3), 5, axis=0)
+    >>> landmarks(Gaussian(1.0), X, 8, np.random.default_rng(0)).points.shape
+    (3, 3)
+    """
+    size = 2 * p if compress else p
+    count = min(len(X), max(1000, min(20 * p, 5000), 4 * size))
+    rows = np.asarray(X[np.sort(rng.choice(len(X), count, replace=False))], dtype=np.float64)
+    points = _nearest_means(kernel, rows, rows[_pivots(kernel, rows, size, rng)])
+    whitening = _inverse_root(kernel(points))
+    if not compress:
+        return LandmarkBasis(points, whitening)
+    Z = kernel(rows, points) @ whitening
+    return LandmarkBasis(points, whitening @ _principal(Z.T @ Z / len(Z), p)[1])
+
+
+def evaluate_landmarks(X: Matrix, kernel: Kernel, basis: LandmarkBasis, out: Matrix) -> None:
+    """Write the features of X (n, d) into out (n, p); computed in double precision."""
+    rows = max(1, _BLOCK_ENTRIES // len(basis.points))
+    for start in range(0, len(X), rows):
+        some = slice(start, start + rows)
+        out[some] = _product(kernel(X[some], basis.points), basis.projection)
+
+
+def _pivots(kernel: Kernel, X: Floats, size: int, rng: np.random.Generator) -> list[int]:
+    """At most `size` rows, each drawn in proportion to what those before leave unexplained."""
+    left = np.full(len(X), kernel.at_zero(X.shape[1]))
+    floor = 1e-10 * left[0]  # below this a factor is mostly the rounding of those before it
+    factors = np.empty((min(size, len(X)), len(X)))
+    drawn: list[int] = []
+    for own in factors:
+        before = factors[: len(drawn)]
+        total = np.cumsum(np.where(left > floor, left, 0.0))
+        if total[-1] == 0:
+            break
+        pivot = int(np.searchsorted(total, rng.random() * total[-1], side="right"))
+        own[:] = kernel(X, X[pivot : pivot + 1])[:, 0] - before[:, pivot] @ before
+        own /= np.sqrt(own[pivot])
+        left = left - own**2
+        left[pivot] = 0.0
+        drawn.append(pivot)
+    return drawn
+
+
+def _nearest_means(kernel: Kernel, X: Floats, points: Floats) -> Floats:
+    """Each point moved to the mean of the rows it is most similar to; one step of k-means."""
+    similar = kernel(X, points)
+    nearest = np.argmax(similar, axis=1)
+    seen = similar[np.arange(len(X)), nearest] > 0  # where all underflow there is no nearest
+    totals, counts = np.zeros_like(points), np.bincount(nearest[seen], minlength=len(points))
+    np.add.at(totals, nearest[seen], X[seen])
+    return np.where(counts[:, None] > 0, totals / np.maximum(counts, 1)[:, None], points)
+
+
+def _inverse_root(gram: Floats) -> Floats:
+    """K^(-1/2), without the directions that rounding has filled in."""
+    values, vectors = np.linalg.eigh(gram)
+    kept = values > len(gram) * np.finfo(float).eps * values[-1]
+    return np.asarray((vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T)

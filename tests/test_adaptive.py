@@ -1,0 +1,171 @@
+"""Maps that learn from the data, and the front door that chooses among them."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_digits, make_blobs, make_swiss_roll
+from sklearn.kernel_approximation import Nystroem
+from sklearn.preprocessing import StandardScaler
+
+import quadfeat as qf
+
+SETS = {
+    "swiss": lambda: make_swiss_roll(2000, random_state=0)[0],
+    "cancer": lambda: load_breast_cancer().data[:, :5],
+    "digits": lambda: load_digits().data[:, load_digits().data.std(axis=0) > 0],
+    "clusters": lambda: make_blobs(2000, 10, centers=40, cluster_std=0.3, random_state=0)[0],
+    "heavy": lambda: np.random.default_rng(0).standard_t(2, size=(2000, 8)),
+}
+
+
+def split(name):
+    X = StandardScaler().fit_transform(SETS[name]())
+    order = np.random.default_rng(1).permutation(len(X))
+    held_out = min(400, len(X) // 3)
+    return X[order[held_out:]], X[order[:held_out]]
+
+
+def rms(features, X_test, kernel):
+    exact = kernel(X_test)
+    apart = ~np.eye(len(X_test), dtype=bool)
+    return np.sqrt(np.mean((features.approximate_kernel(X_test) - exact)[apart] ** 2))
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_front_door_beats_nystroem_and_random_features(name):
+    train, test = split(name)
+    kernel = qf.Gaussian("median").resolve(train)
+    ours = rms(qf.KernelFeatures(kernel, n_components=64, random_state=0).fit(train), test, kernel)
+    theirs = []
+    for seed in range(3):
+        peer = Nystroem(gamma=kernel.gamma, n_components=64, random_state=seed).fit(train)
+        Z = peer.transform(test)
+        apart = ~np.eye(len(test), dtype=bool)
+        theirs.append(np.sqrt(np.mean((Z @ Z.T - kernel(test))[apart] ** 2)))
+    assert ours < np.mean(theirs) / (1.1 if name != "heavy" else 0.95)
+    random = rms(qf.RandomFourier(kernel, n_components=64, random_state=0).fit(train), test, kernel)
+    assert ours < random / 5
+
+
+def test_the_shift_invariant_front_door_is_far_ahead_of_its_peers_on_the_swiss_roll():
+    train, test = split("swiss")
+    kernel = qf.Gaussian("median").resolve(train)
+    features = qf.KernelFeatures(kernel, n_components=64, shift_invariant=True, random_state=0)
+    ours = rms(features.fit(train), test, kernel)
+    assert (
+        ours
+        < rms(qf.RandomFourier(kernel, n_components=64, random_state=0).fit(train), test, kernel)
+        / 300
+    )
+    moved = features.approximate_kernel(test + 100.0)
+    np.testing.assert_allclose(moved, features.approximate_kernel(test), atol=1e-9)
+
+
+def test_the_report_tells_what_was_tried_and_why():
+    train, _ = split("cancer")
+    features = qf.KernelFeatures(n_components=32, random_state=0).fit(train)
+    report = features.report_
+    assert report.chosen in {trial.name for trial in report.trials}
+    assert type(features.map_).__name__ in report.chosen
+    text = repr(report)
+    assert "RMS error" in text
+    assert "* " + report.chosen in text
+    assert "<table>" in report._repr_html_()
+    chosen = next(t for t in report.trials if t.name == report.chosen)
+    least = min(t.rms for t in report.trials if not t.note)
+    assert chosen.rms <= 1.2 * least
+
+
+def test_the_criterion_decides():
+    train, _ = split("cancer")
+    by_max = qf.KernelFeatures(n_components=32, criterion="max", random_state=0).fit(train)
+    least = min(t.max for t in by_max.report_.trials if not t.note)
+    chosen = next(t for t in by_max.report_.trials if t.name == by_max.report_.chosen)
+    assert chosen.max <= 1.2 * least
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.zeros((30, 3)),
+        np.repeat(np.random.default_rng(0).normal(size=(3, 4)), 20, axis=0),
+        np.random.default_rng(0).normal(size=(10, 2)),
+        np.random.default_rng(0).normal(size=(200, 1)),
+        np.random.default_rng(0).normal(size=(60, 1000)),
+        np.random.default_rng(0).normal(size=(1, 3)),
+        np.column_stack([np.ones(50), np.random.default_rng(0).normal(size=50)]),
+        np.random.default_rng(0).standard_cauchy(size=(300, 3)),
+    ],
+    ids=["constant", "duplicates", "few", "one-axis", "wide", "one-row", "flat-column", "cauchy"],
+)
+@pytest.mark.parametrize("shift_invariant", [False, True])
+def test_the_front_door_opens_for_awkward_data(X, shift_invariant):
+    features = qf.KernelFeatures(
+        n_components=64, shift_invariant=shift_invariant, random_state=0
+    ).fit(X)
+    Z = features.transform(X)
+    assert np.isfinite(Z).all()
+    assert 1 <= Z.shape[1] <= 64
+    assert np.abs(features.approximate_kernel(X) - features.kernel_(X)).max() < 1.5
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        qf.Laplacian(0.3),
+        qf.Matern(1.5, 0.2),
+        qf.Anova(qf.Gaussian(0.3), [[0, 1], [1, 2], [3]]),
+        qf.Gaussian(0.2) + qf.Cauchy(0.2),
+        qf.Convolution((4,), 2),
+    ],
+    ids=lambda k: type(k).__name__,
+)
+@pytest.mark.parametrize("shift_invariant", [False, True])
+def test_the_front_door_takes_every_kernel(kernel, shift_invariant, data):
+    features = qf.KernelFeatures(
+        kernel, n_components=64, shift_invariant=shift_invariant, random_state=0
+    ).fit(data)
+    at_zero = features.kernel_.at_zero(4)
+    error = (features.approximate_kernel(data) - features.kernel_(data)) / at_zero
+    assert np.sqrt(np.mean(error**2)) < 0.12
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: qf.HermiteMercer(n_components=50),
+        lambda: qf.HermiteMercer(n_components=30, compress=True),
+        lambda: qf.Landmarks(n_components=50, random_state=0),
+        lambda: qf.Landmarks(n_components=30, compress=True, random_state=0),
+    ],
+)
+def test_residuals_bound_the_error_of_every_pair(make):
+    train, test = split("cancer")
+    features = make().fit(train)
+    far = np.concatenate([test, test[:20] + 5.0])
+    error = np.abs(features.approximate_kernel(far) - features.kernel_(far))
+    r = features.residual(far) + 1e-12
+    assert np.all(error <= np.sqrt(np.multiply.outer(r, r)))
+    assert features.residual(test[:20] + 5.0).mean() > 3 * features.residual(test).mean()
+
+
+def test_polish_moves_nodes_to_less_error_and_keeps_the_map_shift_invariant(rng):
+    X = rng.normal(size=(600, 3))
+    kernel = qf.Gaussian(0.3)
+    plain = qf.ReweightedGrid(kernel, n_components=40, random_state=0).fit(X[:400])
+    moved = qf.ReweightedGrid(kernel, n_components=40, polish=True, random_state=0).fit(X[:400])
+    assert rms(moved, X[400:], kernel) < rms(plain, X[400:], kernel) / 2
+    assert np.all(moved.rule_.weights >= 0)
+    with pytest.raises(ValueError, match="polish=False"):
+        qf.ReweightedGrid(qf.Anova(kernel, [[0], [1, 2]]), n_components=40, polish=True).fit(X)
+
+
+def test_framed_grids_follow_the_data_s_directions(rng):
+    flat = rng.normal(size=(500, 6)) * [3.0, 2.0, 0.01, 0.01, 0.01, 0.01]
+    X = flat @ np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    kernel = qf.Gaussian(0.1)
+    framed = qf.FramedGrid(kernel, n_components=64).fit(X)
+    assert framed.transform(X).shape[1] in (63, 64)
+    random = qf.RandomFourier(kernel, n_components=64, random_state=0).fit(X)
+    assert rms(framed, X[:200], kernel) < rms(random, X[:200], kernel) / 20
+    with pytest.raises(ValueError, match="DenseGrid"):
+        qf.FramedGrid(qf.Cauchy(1.0)).fit(X)

@@ -1,0 +1,447 @@
+"""Laws of the expansions around the data: frames, Hermite-Mercer, compression, landmarks."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_swiss_roll
+
+from quadfeat import frames, grids, mercer
+from quadfeat.kernels import Anova, Cauchy, Convolution, Gaussian, Kernel, Laplacian, Matern
+from quadfeat.polish import polish
+
+EPS = np.finfo(float).eps
+
+
+def features(X, basis):
+    out = np.empty((len(X), basis.n_columns), dtype=X.dtype)
+    mercer.evaluate(X, basis, out)
+    return out
+
+
+def landmark_features(X, kernel, basis):
+    out = np.empty((len(X), basis.projection.shape[1]))
+    mercer.evaluate_landmarks(X, kernel, basis, out)
+    return out
+
+
+def violations(kernel, X, Z, rounding=None):
+    """How often |k - z.z| exceeds sqrt(r r), with r raised by the rounding of a sum to k(x, x)."""
+    gram = kernel(X)
+    rounding = 4 * (Z.shape[1] + 50) * EPS * gram[0, 0] if rounding is None else rounding
+    residual = np.maximum(gram.diagonal() - np.einsum("ij,ij->i", Z, Z), 0) + rounding
+    return int((np.abs(gram - Z @ Z.T) > np.sqrt(np.outer(residual, residual))).sum())
+
+
+def landmark_rounding(basis):
+    """What K^(-1/2) makes of the rounding of kernel values, relative to k(x, x)."""
+    return 4 * EPS * len(basis.points) * np.linalg.norm(basis.projection, 2)
+
+
+def standardised(X):
+    return (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1)
+
+
+def normal_expansion(variance, p, gamma=1.0):
+    """The expansion under N(0, diag(variance)) itself, by the frame of that covariance."""
+    d = len(variance)
+    groups = Gaussian(gamma).groups(d)
+    scale = np.full(d, np.sqrt(gamma))
+    own = frames.frame(frames.Moments(1, np.zeros(d), np.diag(variance)), scale)
+    return mercer._expand(groups, [scale], [own], 1.0, p)
+
+
+DATA = {
+    "cancer": standardised(load_breast_cancer().data),
+    "cancer5": standardised(load_breast_cancer().data[:, :5]),
+    "digits": standardised(load_digits().data[:600]),
+    "wine": standardised(load_wine().data),
+    "roll": standardised(make_swiss_roll(600, random_state=0)[0]),
+    "line": np.random.default_rng(0).normal(size=(500, 1)) * 3,
+    "heavy": np.random.default_rng(0).standard_t(2, size=(500, 6)),
+    "clusters": np.random.default_rng(0).normal(size=(500, 3)) * 0.01
+    + np.repeat(np.random.default_rng(1).normal(size=(10, 3)) * 3, 50, axis=0),
+}
+
+
+# --- moments and frames --------------------------------------------------------------------------
+def test_moments_of_blocks_are_those_of_all_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(9000, 4)) * [1, 2, 3, 4]
+    found = frames.moments(X)
+    np.testing.assert_allclose(found.mean, X.mean(axis=0), atol=1e-14)
+    np.testing.assert_allclose(found.scatter / found.n, np.cov(X.T, bias=True), rtol=1e-12)
+
+
+def test_a_large_mean_costs_no_digits_of_the_scatter():
+    X = np.random.default_rng(0).normal(size=(9000, 3))
+    shifted = (X + 2.0**26) - 2.0**26  # what is left of X at that height
+    # The mean of a block is rounded to 2^26 eps = 1.5e-8, and enters the scatter squared.
+    near, far = frames.moments(shifted), frames.moments(shifted + 2.0**26)
+    np.testing.assert_allclose(far.scatter / 9000, near.scatter / 9000, atol=1e-12)
+
+
+def test_products_come_largest_first_and_none_is_missing():
+    rng = np.random.default_rng(0)
+    ratios = [np.sort(rng.uniform(0.1, 0.9, size=d))[::-1] for d in (4, 3)]
+    roots = [0.0, -0.3]
+
+    def drop(group, axis, factor):
+        return factor * np.log(ratios[group][axis]) if axis < len(ratios[group]) else -np.inf
+
+    found = list(itertools.islice(frames.largest_products(roots, drop), 300))
+    brute = [
+        roots[g] + float(np.dot(degrees, np.log(ratios[g])))
+        for g, d in enumerate((4, 3))
+        for degrees in itertools.product(range(45), repeat=d)
+        if sum(degrees) < 45
+    ]
+    np.testing.assert_allclose([f.value for f in found], np.sort(brute)[::-1][:300], atol=1e-12)
+    seen = {_degrees(found, i) for i in range(300)}
+    assert len(seen) == 300
+
+
+def _degrees(found, i):
+    product, degrees = found[i], []
+    while product.axis >= 0:
+        degrees.append((product.axis, product.factor))
+        product = found[product.parent]
+    return found[i].group, tuple(degrees)
+
+
+# --- the expansion -------------------------------------------------------------------------------
+@pytest.mark.parametrize("scale", [0.3, 3.0, 60.0])
+def test_features_are_orthogonal_with_the_eigenvalues_as_lengths_to_degree_200(scale):
+    basis = normal_expansion(np.array([scale**2]), 201)
+    x = np.linspace(-12 * scale, 12 * scale, 40_001)  # trapezoid: exact for such smooth tails
+    Z = features(x[:, None], basis)
+    density = stats.norm.pdf(x, scale=scale) * (24 * scale / 40_000)
+    B = np.sqrt(1 + 8 * scale**2)
+    eigenvalues = 2 / (B + 1) * ((B - 1) / (B + 1)) ** np.arange(201)
+    # Each entry sums 40,001 products of functions that 200 steps of a recurrence have rounded.
+    error = np.abs((Z.T * density) @ Z - np.diag(eigenvalues))
+    assert error.max() < 4 * 200 * EPS * eigenvalues[0]
+
+
+@pytest.mark.parametrize("variance", [[1.0], [2.0, 0.3], [1.0, 0.5, 0.2, 0.1, 0.05]])
+def test_the_mean_residual_is_the_sum_of_the_missing_eigenvalues(variance):
+    variance = np.array(variance)
+    basis = normal_expansion(variance, 40)
+    (expansion,) = basis.expansions
+    if expansion.rotation.shape[1] < len(variance) or (expansion.sizes == 1).any():
+        pytest.fail("every direction must occur for this law")
+    X = np.random.default_rng(0).normal(size=(40_000, len(variance))) * np.sqrt(variance)
+    residual = mercer.residual(X, basis, 1.0)
+    B = np.sqrt(1 + 8 * variance)
+    degrees = np.zeros((40, len(variance)), dtype=int)
+    for j in range(40):
+        if expansion.parent[j] >= 0:
+            degrees[j] = degrees[expansion.parent[j]]
+        degrees[j, expansion.direction[j]] = expansion.degree[j]
+    kept = np.prod(2 / (B + 1) * ((B - 1) / (B + 1)) ** degrees, axis=1).sum()
+    assert abs(residual.mean() - (1 - kept)) < 5 * residual.std() / 200 + 1e-14
+
+
+@pytest.mark.parametrize(("d", "p", "target"), [(1, 60, 1e-14), (2, 900, 1e-9), (5, 4000, 3e-3)])
+def test_the_expansion_tends_to_the_kernel(d, p, target):
+    X = np.random.default_rng(d).normal(size=(300, d))
+    kernel = Gaussian(0.5 / d)
+    errors = [
+        np.sqrt(np.mean((kernel(X) - Z @ Z.T) ** 2))
+        for q in (p // 16, p // 4, p)
+        for Z in [features(X, mercer.hermite_mercer(kernel, X, q))]
+    ]
+    assert errors[0] > errors[1] > errors[2]
+    assert errors[2] < target + 4 * p * EPS
+
+
+@pytest.mark.parametrize("name", DATA)
+@pytest.mark.parametrize("p", [1, 16, 200])
+def test_residuals_bound_the_error_of_every_pair(name, p):
+    X = DATA[name]
+    train, test = X[::2], X[1::2]
+    kernel = Gaussian("median").resolve(train)
+    basis = mercer.hermite_mercer(kernel, train, p)
+    shifted = np.concatenate([test, test[:50] + 1.0, test[:20] * 3.0, test[:20] * 1e3])
+    Z = features(shifted, basis)
+    assert Z.shape[1] == p
+    assert violations(kernel, shifted, Z) == 0
+    np.testing.assert_allclose(
+        mercer.residual(shifted, basis, 1.0), 1 - (Z**2).sum(axis=1), atol=1e-13
+    )
+
+
+def test_one_gamma_per_axis_is_a_scale_of_the_axes():
+    X, gamma = DATA["wine"][:, :4], np.array([0.1, 0.4, 0.9, 1.6])
+    one = features(X, mercer.hermite_mercer(Gaussian(gamma), X, 50))
+    other = features(
+        X * np.sqrt(gamma), mercer.hermite_mercer(Gaussian(1.0), X * np.sqrt(gamma), 50)
+    )
+    np.testing.assert_allclose(one @ one.T, other @ other.T, atol=1e-12)
+
+
+def test_two_fits_agree_to_the_last_bit():
+    X = DATA["cancer"]
+    first, second = (features(X, mercer.hermite_mercer(Gaussian(0.02), X, 99)) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_single_precision_agrees_with_double(name):
+    X = DATA[name].astype(np.float32)
+    kernel = Gaussian("median").resolve(X.astype(float))
+    basis = mercer.hermite_mercer(kernel, X, 150)
+    single, double = features(X, basis), features(X.astype(float), basis)
+    assert single.dtype == np.float32
+    # t is off by eps |t| sqrt(axes); a function of degree k turns sqrt(2 k) radians per unit of t,
+    # over |t| <= sqrt(2 k) or so, and exponents below 100 lose as many eps.
+    degree = max(int(each.degree.max()) for each in basis.expansions)
+    bound = np.finfo(np.float32).eps * (100 + 4 * degree * np.sqrt(X.shape[1]))
+    assert np.abs(single - double).max() < bound
+
+
+def test_degree_200_is_stable_in_single_precision():
+    basis = normal_expansion(np.array([40.0**2]), 201)
+    x = np.linspace(-150, 150, 2001)[:, None]
+    double, single = features(x, basis), features(x.astype(np.float32), basis)
+    assert basis.expansions[0].degree.max() == 200
+    # The first function has underflowed where the last is still large.
+    far = np.flatnonzero(single[:, 0] == 0)
+    assert np.abs(double[far]).max() > 1e-3
+    assert np.abs(single - double).max() < np.finfo(np.float32).eps * (100 + 4 * 200)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_wild_rows_give_no_nan(dtype):
+    X = DATA["wine"].astype(dtype)
+    wild = X.copy()
+    wild[::3] *= np.finfo(dtype).max / 1e4 / np.abs(X).max()
+    for p in (5, 300):
+        Z = features(wild, mercer.hermite_mercer(Gaussian(0.05), X, p))
+        assert np.isfinite(Z).all()
+        assert np.abs(Z).max() <= 1 + 1e-5
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        pytest.param(np.random.default_rng(0).normal(size=(10, 3)), id="fewer rows than columns"),
+        pytest.param(np.tile([1.0, 2.0, 3.0], (20, 1)), id="constant"),
+        pytest.param(np.array([[1.0, 2.0]]), id="one row"),
+        pytest.param(np.repeat(np.eye(4), 9, axis=0), id="duplicated rows"),
+        pytest.param(np.random.default_rng(0).normal(size=(50, 1)), id="one axis"),
+        pytest.param(np.random.default_rng(0).normal(size=(60, 1000)), id="1000 axes"),
+        pytest.param(np.random.default_rng(0).normal(size=(40, 3000)), id="3000 axes"),
+        pytest.param(
+            np.random.default_rng(0).normal(size=(90, 5)) * [1, 0, 1, 0, 1] + 7, id="flat axes"
+        ),
+    ],
+)
+def test_degenerate_data_keeps_the_law(X):
+    kernel = Gaussian("median").resolve(X)
+    for p in (1, 64):
+        for pool in (mercer.hermite_mercer(kernel, X, p), mercer.hermite_mercer(kernel, X, 4 * p)):
+            for basis in (pool, mercer.compress(pool, X, p)):
+                Z = features(X, basis)
+                assert np.isfinite(Z).all()
+                assert violations(kernel, X + 0.1, features(X + 0.1, basis)) == 0
+        basis = mercer.landmarks(kernel, X, p, np.random.default_rng(0))
+        Z = landmark_features(X + 0.1, kernel, basis)
+        assert violations(kernel, X + 0.1, Z, landmark_rounding(basis)) == 0
+
+
+def test_rows_do_not_depend_on_their_block():
+    X = DATA["digits"]
+    basis = mercer.hermite_mercer(Gaussian(0.01), X, 100)
+    whole = features(X, basis)
+    np.testing.assert_allclose(whole[5:6], features(X[5:6], basis), rtol=0, atol=1e-15)
+
+
+def test_other_kernels_are_refused_with_a_way_out():
+    with pytest.raises(ValueError, match="Landmarks"):
+        mercer.hermite_mercer(Matern(1.5, 0.5), DATA["wine"], 10)
+
+
+# --- groups --------------------------------------------------------------------------------------
+def test_every_group_keeps_a_column_and_the_rest_follow_the_eigenvalues():
+    X = np.random.default_rng(0).normal(size=(400, 6)) * [3, 3, 1, 1, 0.01, 0.01]
+    kernel = Anova(Gaussian(0.3), [[0, 1], [2, 3], [4, 5]])
+    basis = mercer.hermite_mercer(kernel, X, 60)
+    counts = [each.n_columns for each in basis.expansions]
+    assert sum(counts) == 60
+    assert counts[0] > counts[1] > counts[2] >= 1
+    assert len(mercer.hermite_mercer(kernel, X, 2).expansions) == 2
+
+
+def test_a_group_of_little_weight_keeps_one_column_and_a_heavy_one_gets_more():
+    X = np.random.default_rng(0).normal(size=(400, 6))
+    kernel = Anova(Gaussian(0.3), [[0, 1], [2, 3], [4, 5]], [1.0, 30.0, 1e-12])
+    counts = [each.n_columns for each in mercer.hermite_mercer(kernel, X, 40).expansions]
+    assert counts[1] > counts[0] > counts[2] == 1
+
+
+def test_a_sum_over_groups_keeps_the_law_and_tends_to_the_kernel():
+    X = DATA["cancer"]
+    kernel = Anova(Gaussian(0.1), [[0, 1, 2], [3, 4], [5, 6, 7, 8], [2, 9]], [1.0, 2.0, 0.5, 1.0])
+    errors = []
+    for p in (4, 40, 400):
+        Z = features(X, mercer.hermite_mercer(kernel, X, p))
+        assert violations(kernel, X, Z) == 0
+        errors.append(np.abs(kernel(X) - Z @ Z.T).mean())
+    assert errors[0] > 10 * errors[1] > 100 * errors[2]
+
+
+def test_one_kernel_per_axis_is_a_gaussian_too():
+    X = DATA["wine"][:, :3]
+    several = Anova([Gaussian(0.1), Gaussian(0.2), Gaussian(0.3)], [[0, 1, 2]])
+    one = features(X, mercer.hermite_mercer(several, X, 30))
+    other = features(X, mercer.hermite_mercer(Gaussian(np.array([0.1, 0.2, 0.3])), X, 30))
+    np.testing.assert_array_equal(one, other)
+
+
+def test_constant_windows_take_one_column():
+    images = np.zeros((300, 8, 8))
+    images[:, 3:, 3:] = np.random.default_rng(0).random((300, 5, 5))
+    X, kernel = images.reshape(300, 64), Convolution((8, 8), 3, base=Gaussian(0.5))
+    basis = mercer.hermite_mercer(kernel, X, 400)
+    constant = [each for each in basis.expansions if not X[:, each.axes].any()]
+    assert len(constant) == 11  # the windows that end before the third row or column
+    assert all(each.n_columns == 1 for each in constant)
+    assert basis.n_columns == 400
+    assert violations(kernel, X, features(X, basis)) == 0
+
+
+# --- compression ---------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["cancer", "digits", "heavy"])
+def test_compression_is_a_projection_no_truncation_beats(name):
+    X, p = DATA[name], 20
+    kernel = Gaussian("median").resolve(X)
+    pool = mercer.hermite_mercer(kernel, X, 4 * p)
+    compressed = mercer.compress(pool, X, p)
+    P = compressed.projection
+    assert np.abs(P.T @ P - np.eye(p)).max() < 100 * EPS
+    Z, wide = features(X, compressed), features(X, pool)
+    assert violations(kernel, X, Z) == 0
+    best = np.sort((wide**2).sum(axis=0))[::-1][:p].sum()
+    assert (Z**2).sum() >= best * (1 - 100 * EPS)
+
+
+def test_compression_shares_columns_among_groups():
+    X = DATA["cancer"]
+    kernel = Anova(Gaussian(0.1), [[0, 1, 2], [3, 4], [5, 6, 7, 8]])
+    pool = mercer.hermite_mercer(kernel, X, 120)
+    compressed = mercer.compress(pool, X, 30)
+    assert compressed.n_columns == 30
+    assert len(compressed.expansions) == 3
+    Z = features(X, compressed)
+    assert violations(kernel, X, Z) == 0
+    plain = features(X, mercer.hermite_mercer(kernel, X, 30))
+    assert (Z**2).sum() > (plain**2).sum()
+
+
+# --- landmarks -----------------------------------------------------------------------------------
+KERNELS: list[Kernel] = [
+    Gaussian(0.05),
+    Laplacian(0.05),
+    Cauchy(0.05),
+    Matern(1.5, 0.05),
+    Anova(Gaussian(0.1), [[0, 1], [2, 3, 4]]),
+    Gaussian(0.05) + 0.5 * Laplacian(0.1),
+]
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("compress", [False, True])
+def test_landmarks_keep_the_law_for_every_kernel(kernel, compress):
+    X = DATA["wine"]
+    basis = mercer.landmarks(kernel, X[::2], 30, np.random.default_rng(0), compress=compress)
+    Z = landmark_features(X, kernel, basis)
+    assert Z.shape == (len(X), 30)
+    assert violations(kernel, X, Z, kernel.at_zero(13) * landmark_rounding(basis)) == 0
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_landmarks_are_exact_on_themselves(kernel):
+    basis = mercer.landmarks(kernel, DATA["wine"], 40, np.random.default_rng(0))
+    Z = landmark_features(basis.points, kernel, basis)
+    gram = kernel(basis.points)
+    # Directions below the cut are left out: at most their size, and rounding.
+    cut = len(gram) * EPS * np.linalg.eigvalsh(gram)[-1]
+    bound = cut + 4 * gram[0, 0] * landmark_rounding(basis)
+    assert np.abs(Z @ Z.T - gram).max() <= bound
+
+
+def test_landmarks_cope_with_duplicates_and_few_rows():
+    X = np.repeat(np.random.default_rng(0).normal(size=(7, 2)), 50, axis=0)
+    basis = mercer.landmarks(Gaussian(0.5), X, 32, np.random.default_rng(0))
+    assert len(basis.points) == 7
+    Z = landmark_features(X, Gaussian(0.5), basis)
+    np.testing.assert_allclose(Z @ Z.T, Gaussian(0.5)(X), atol=1e-9)
+
+
+def test_landmarks_beat_random_rows_on_clusters():
+    X, kernel = DATA["clusters"], Gaussian(0.2)
+    rng = np.random.default_rng(0)
+    chosen = mercer.landmarks(kernel, X, 10, rng)
+    some = X[rng.choice(len(X), 10, replace=False)]
+    drawn = mercer.LandmarkBasis(some, mercer._inverse_root(kernel(some)))
+    ours, theirs = (
+        np.mean((Z @ Z.T - kernel(X)) ** 2)
+        for Z in (landmark_features(X, kernel, basis) for basis in (chosen, drawn))
+    )
+    assert ours < theirs / 4
+
+
+# --- grids in the frame --------------------------------------------------------------------------
+@pytest.mark.parametrize("n", [1, 2, 7, 64, 101])
+@pytest.mark.parametrize("name", ["roll", "cancer5", "line", "wine"])
+def test_a_framed_grid_is_mirrored_to_the_last_bit_and_fits_its_columns(name, n):
+    X = DATA[name]
+    grid = frames.framed_grid(Gaussian("median").resolve(X), X, n)
+    rule = grid.rule
+    np.testing.assert_array_equal(rule.nodes, -rule.nodes[::-1])
+    np.testing.assert_array_equal(rule.weights, rule.weights[::-1])
+    assert (rule.weights > 0).all()
+    assert abs(rule.weights.sum() - 1) < 10 * EPS
+    assert len(rule) <= n
+    assert len(grids.fold(rule)) == (len(rule) + 1) // 2
+    assert 0 <= grid.omitted <= 1
+
+
+def test_pruning_keeps_the_largest_weights_and_errs_by_twice_what_it_omits():
+    axes = [Gaussian(1.0).gauss(n) for n in (5, 4, 3)]
+    full, pruned = grids.tensor(*axes), frames._pruned(axes, 30)
+    kept = np.sort(full.weights)[::-1][:30]
+    np.testing.assert_allclose(
+        np.sort(pruned.rule.weights)[::-1] * (1 - pruned.omitted), kept, rtol=1e-12
+    )
+    assert abs(pruned.omitted - (1 - kept.sum())) < 1e-14
+    gaps = np.random.default_rng(0).normal(size=(2000, 3)) * 2
+    assert np.abs(pruned.rule(gaps) - full(gaps)).max() <= 2 * pruned.omitted + 100 * EPS
+
+
+def test_a_framed_grid_does_not_notice_a_rotation():
+    X = DATA["roll"] * [1.0, 0.4, 0.1]
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
+    first, second = (frames.framed_grid(Gaussian(0.5), rows, 48) for rows in (X, X @ turn))
+    gaps = X[:100] - X[100:200]
+    np.testing.assert_allclose(first.rule(gaps), second.rule(gaps @ turn), atol=1e-9)
+
+
+def test_polishing_lowers_the_error_of_unseen_pairs():
+    X = DATA["roll"]
+    kernel, rng = Gaussian("median").resolve(X), np.random.default_rng(0)
+    rule = frames.framed_grid(kernel, X[::2], 32).rule
+    nodes, weights = rule.nodes[16:], 2 * rule.weights[16:]
+    better = polish(nodes, weights, kernel.at, X[::2], rng)
+    gaps = X[1::2][:, None] - X[1::2]
+    gaps = gaps[np.triu_indices(len(gaps), 1)]
+    before, after = (
+        np.mean((np.cos(gaps @ w.T) @ a - kernel.at(gaps)) ** 2)
+        for w, a in ((nodes, weights), better)
+    )
+    assert after < before / 4
+    assert (better[1] >= 0).all()
