@@ -1,9 +1,9 @@
 """Kernel machines at linear cost: deterministic quadrature features for scikit-learn."""
 
 from .adaptive import FramedGrid, HermiteMercer, KernelFeatures, Landmarks
-from .features import (
+from .features import FeatureMap
+from .fourier import (
     DenseGrid,
-    FeatureMap,
     OrthogonalFourier,
     PolynomiallyExact,
     QuasiRandomFourier,

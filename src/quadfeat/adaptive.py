@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from . import frames, mercer
-from ._checks import check_choice, check_count, generator
-from .features import (
+from . import bounds, frames, mercer
+from ._checks import check_choice, check_count, check_positive, generator
+from ._enclosure import ROUNDING
+from .features import FeatureMap, FourierMap, Matrix
+from .fourier import (
     DenseGrid,
-    FeatureMap,
-    FourierMap,
-    Matrix,
     OrthogonalFourier,
     QuasiRandomFourier,
     RandomFourier,
@@ -76,6 +75,19 @@ class _Expansion(FeatureMap):
     def _at_zero(self) -> float:
         check_is_fitted(self)
         return self.kernel_.at_zero(self.n_features_in_)
+
+    def _certify(self, region: bounds.Region, X: Floats | None) -> bounds.Certificate:
+        if X is None:
+            raise ValueError(
+                f"{type(self).__name__} is certified on rows, certificate(X), not on a diameter or "
+                f"a box; DenseGrid, SparseGrid(weights='signed') and PolynomiallyExact are"
+            )
+        value = float(self.residual(X).max()) / self._at_zero() + ROUNDING
+        return bounds.Certificate(value, f"pairs of these {len(X)} rows", "sqrt(r(x) r(y))")
+
+    def _largest_error(self, X: Floats, Y: Floats) -> float:
+        worst = [float(self.residual(rows).max()) for rows in (X, Y)]
+        return float(np.sqrt(worst[0] * worst[1])) / self._at_zero() + ROUNDING
 
 
 class HermiteMercer(_Expansion):
@@ -246,7 +258,12 @@ class KernelFeatures(FeatureMap):
     ----------
     kernel : Kernel, default Gaussian("scale")
     n_components : int or None
-        Columns; None is 256.
+        Columns; None is 256, or what `tol` needs up to `max_components`.
+    tol : float or None
+        The error, relative to k(0), that the map must stay below: proven over the box of the data
+        where a grid can be certified, else with 95% confidence for at least 99.9% of pairs;
+        `report_.reason` tells which. An error says so if no map within the width does.
+    max_components : int
     shift_invariant : bool
         Only maps whose kernel depends on x - y alone: they serve data that moves away from what
         `fit` saw, and cost more error where it does not.
@@ -271,12 +288,16 @@ class KernelFeatures(FeatureMap):
         kernel: Kernel | None = None,
         *,
         n_components: int | None = None,
+        tol: float | None = None,
+        max_components: int = 8192,
         shift_invariant: bool = False,
         criterion: str = "rms",
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
         self.n_components = n_components
+        self.tol = tol
+        self.max_components = max_components
         self.shift_invariant = shift_invariant
         self.criterion = criterion
         self.random_state = random_state
@@ -284,33 +305,108 @@ class KernelFeatures(FeatureMap):
     def _check(self) -> None:
         if self.n_components is not None:
             check_count("n_components", self.n_components, example=256)
+        check_count("max_components", self.max_components, example=8192)
+        if self.tol is not None:
+            check_positive("tol", self.tol, example="1e-3")
         check_choice("criterion", self.criterion, ("rms", "max"))
 
     def _build(self, X: Matrix) -> int:
         rng = generator(self.random_state)
+        if self.tol is None:
+            self.map_, self.report_ = self._best(X, self.n_components or 256, rng)
+        else:
+            self.map_, self.report_ = self._within(X, self.tol, rng)
+        self.signs_ = self.map_.signs_
+        return self.map_._n_features_out
+
+    def _best(self, X: Matrix, width: int, rng: np.random.Generator) -> tuple[FeatureMap, Report]:
+        """The best map of a width, and what was tried."""
         order = rng.permutation(len(X))
         held_out = min(_JUDGES, len(X) // 4) if len(X) >= 20 else 0
         judges = X[order[:held_out]] if held_out else X
         learners = X[np.sort(order[held_out:][:_LEARNERS])]
         exact, at_zero = self.kernel_(judges), self.kernel_.at_zero(X.shape[1])
         trials, fitted = [], {}
-        for name, candidate in self._candidates(X.shape[1], int(rng.integers(2**31 - 1))):
+        seed = int(rng.integers(2**31 - 1))
+        for name, candidate in self._candidates(X.shape[1], width, seed):
             trial = _try(name, candidate, learners, judges, exact, at_zero)
             trials.append(trial)
             if not trial.note:
                 fitted[name] = candidate
-        self.report_ = _choose(trials, self.criterion)
-        self.map_ = fitted[self.report_.chosen]
-        if isinstance(self.map_, _Expansion) and len(learners) < len(X):
-            self.map_.fit(X)
-        self.signs_ = self.map_.signs_
-        return self.map_._n_features_out
+        report = _choose(trials, self.criterion)
+        chosen = fitted[report.chosen]
+        if isinstance(chosen, _Expansion) and len(learners) < len(X):
+            chosen.fit(X)
+        return chosen, report
+
+    def _within(self, X: Matrix, tol: float, rng: np.random.Generator) -> tuple[FeatureMap, Report]:
+        """The smallest map found that meets a tolerance, by proof or by confidence."""
+        limit = self.max_components if self.n_components is None else self.n_components
+        grid = self._certified_grid(X, tol, limit)
+        if grid is not None:
+            value = grid.certificate(X).value
+            reason = f"DenseGrid is certified: at most {value:.2g} over the box of the data"
+            trial = Trial("DenseGrid", grid._n_features_out, value, value, _cost(grid))
+            return grid, Report((trial,), "DenseGrid", reason)
+        widths = [limit] if self.n_components is not None else _doubling(16, limit)
+        order = rng.permutation(len(X))
+        unseen, seen = X[order[: len(X) // 4]], X[order[len(X) // 4 :]]
+        if len(unseen) < 2:
+            raise ValueError(
+                f"tol={tol:g} cannot be checked on {len(X)} rows; give at least 8, or tol=None"
+            )
+        for width in widths:
+            chosen, report = self._best(seen, width, rng)
+            error = chosen.error(unseen.astype(np.float64), n_pairs=10_000, random_state=rng)
+            if error.quantile_limits[0.999] <= tol:
+                reason = (
+                    f"{report.chosen}: with 95% confidence at least 99.9% of {error.population} "
+                    f"held out are within {error.quantile_limits[0.999]:.2g}"
+                )
+                return chosen, Report(report.trials, report.chosen, reason)
+        raise ValueError(
+            f"no map of at most {limit} columns meets tol={tol:g}; {report.chosen} reaches "
+            f"{error.quantile_limits[0.999]:.2g} for 99.9% of pairs. A larger tol or "
+            f"max_components, or a smaller gamma, will do"
+        )
+
+    def _certified_grid(self, X: Matrix, tol: float, limit: int) -> DenseGrid | None:
+        """The smallest certified grid within the width, if there is one."""
+        axes = max(len(group.axes) for group in self._groups)
+        most = int((limit + 0.5) ** (1 / axes))
+        low, high = 0, min(2, most)
+        while (found := self._certify_grid(X, tol, high, limit)) is None:
+            if high >= most:
+                return None
+            low, high = high, min(2 * high, most)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if (grid := self._certify_grid(X, tol, middle, limit)) is None:
+                low = middle
+            else:
+                high, found = middle, grid
+        return found
+
+    def _certify_grid(self, X: Matrix, tol: float, n: int, limit: int) -> DenseGrid | None:
+        try:
+            grid = DenseGrid(self.kernel_, n_points=n).fit(X)
+            if grid._n_features_out <= limit and grid.certificate(X).value <= tol:
+                return grid
+        except ValueError:  # no grid for this kernel, or nothing to prove with so few nodes
+            pass
+        return None
 
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
         self.map_._evaluate(X, out)
 
-    def _candidates(self, d: int, seed: int) -> Iterator[tuple[str, FeatureMap]]:
-        kernel, p = self.kernel_, 256 if self.n_components is None else self.n_components
+    def _certify(self, region: bounds.Region, X: Floats | None) -> bounds.Certificate:
+        return self.map_._certify(region, X)
+
+    def _largest_error(self, X: Floats, Y: Floats) -> float:
+        return self.map_._largest_error(X, Y)
+
+    def _candidates(self, d: int, p: int, seed: int) -> Iterator[tuple[str, FeatureMap]]:
+        kernel = self.kernel_
         common: dict[str, Any] = {"n_components": p, "random_state": seed}
         one_group = len(self._groups) == 1
         gaussian = isinstance(kernel, Gaussian)
@@ -351,6 +447,11 @@ class KernelFeatures(FeatureMap):
             start.set_params(n_components=p)
             moved = ReweightedGrid(kernel, pool=start, polish=True, **common)
             yield f"ReweightedGrid(pool={type(start).__name__}, polish=True)", moved
+
+
+def _doubling(low: int, high: int) -> list[int]:
+    """low, 2 low, ... and high."""
+    return [low * 2**i for i in range(40) if low * 2**i < high] + [high]
 
 
 def _try(

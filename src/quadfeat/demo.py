@@ -15,8 +15,8 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import LabelBinarizer
 
-from .features import (
-    FeatureMap,
+from .features import FeatureMap
+from .fourier import (
     OrthogonalFourier,
     PolynomiallyExact,
     QuasiRandomFourier,

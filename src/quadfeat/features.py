@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from math import comb
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from . import _engine, _exact, grids, randomized, reweight, rules
-from ._checks import check_choice, check_count, check_memory, generator
+from . import _engine, bounds, estimates, grids
+from ._checks import check_count, check_memory, generator
 from ._reference import FourierPlan, KroneckerPlan
 from .kernels import Gaussian, Group, Kernel
-from .polish import MAX_PARAMETERS, polish
-from .rules import Axis, Floats, Rule
+from .rules import Floats, Rule
 
 Matrix = npt.NDArray[np.floating[Any]]
 
@@ -108,6 +105,87 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         blocks = [block.copy() for block in self.transform_blocks(X)]
         return np.concatenate(blocks)
 
+    def certificate(
+        self, X: Any = None, *, diameter: float | None = None, box: Any = None
+    ) -> bounds.Certificate:
+        """A proof: a bound of |k - k~| / k(0) for every pair of rows in a region.
+
+        Parameters
+        ----------
+        X : array, whose rows span the region; or
+        diameter : float, the largest distance between rows
+        box : one float per column, the largest gap on each axis
+
+        Raises
+        ------
+        ValueError
+            Where nothing below k(0) can be proven; `error` estimates what cannot be.
+        """
+        check_is_fitted(self)
+        if X is not None:
+            X = np.asarray(self._validated(X), dtype=np.float64)
+        region = bounds.Region.of(X, d=self.n_features_in_, diameter=diameter, box=box)
+        return self._certify(region, X)
+
+    def _certify(self, region: bounds.Region, X: Floats | None) -> bounds.Certificate:
+        raise NotImplementedError
+
+    def error(
+        self,
+        X: Any,
+        Y: Any = None,
+        n_pairs: int = 100_000,
+        confidence: float = 0.95,
+        *,
+        random_state: Any = 0,
+    ) -> estimates.Estimate:
+        """An estimate: how far the features are from the kernel on pairs that were drawn.
+
+        Give rows that `fit` did not see. RMS, quantiles and the largest error seen, relative to
+        k(0), each with an upper limit that holds with `confidence` for the population that the
+        answer names: pairs of new rows while there are twice as many rows as pairs, else pairs of
+        these rows.
+
+        Parameters
+        ----------
+        X : array (n, d)
+        Y : array (m, d) or None: pairs of a row of X and a row of Y, or of two rows of X
+        n_pairs : int
+        confidence : float
+        random_state : int, RandomState or None, to draw the pairs
+        """
+        rng = generator(random_state)
+        check_count("n_pairs", n_pairs, minimum=2, example=100_000)
+        X = self._dense(X)
+        if Y is None:
+            left, right, population = estimates.draw_pairs(len(X), n_pairs, rng)
+            other = X
+        else:
+            other = self._dense(Y)
+            left, right = (rng.integers(len(rows), size=n_pairs) for rows in (X, other))
+            population = f"pairs of these {len(X)} and {len(other)} rows"
+        at_zero = self.kernel_.at_zero(X.shape[1])
+        errors = np.empty(n_pairs)
+        # As many rows of features at a time as make 64 MB.
+        size = max(1, 2**22 // self._n_features_out)
+        for start in range(0, n_pairs, size):
+            some = slice(start, start + size)
+            x, y = X[left[some]], other[right[some]]
+            approximate = np.einsum("ij,j,ij->i", self._features(x), self.signs_, self._features(y))
+            errors[some] = (approximate - self.kernel_.at(x - y)) / at_zero
+        largest = max(self._largest_error(X, other), float(np.abs(errors).max()))
+        return estimates.estimate(
+            errors, confidence=confidence, largest=largest, population=population
+        )
+
+    def _largest_error(self, X: Floats, Y: Floats) -> float:
+        """A proven bound of the error, relative to k(0), on pairs of a row of X and one of Y."""
+        raise NotImplementedError
+
+    def _dense(self, X: Any) -> Floats:
+        X = self._validated(X)
+        return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+
     def _validated(self, X: Any) -> Any:
         check_is_fitted(self)
         return validate_data(
@@ -155,6 +233,24 @@ class FourierMap(FeatureMap):
             for rule, group in zip(self._group_rules, self._groups, strict=True)
         ]
         return grids.concatenate(embedded, [group.weight for group in self._groups])
+
+    def _made(self) -> Sequence[bounds.Made]:
+        """What was made for each group, in the form that proves most."""
+        return self._group_rules
+
+    def _exact_degree(self) -> int | None:
+        """The degree the rules are exact to, if they are."""
+        return None
+
+    def _certify(self, region: bounds.Region, X: Floats | None) -> bounds.Certificate:
+        return bounds.certificate(self.kernel_, self._made(), region, degree=self._exact_degree())
+
+    def _largest_error(self, X: Floats, Y: Floats) -> float:
+        mass = sum(
+            group.weight * float(np.abs(rule.weights).sum())
+            for group, rule in zip(self._groups, self._group_rules, strict=True)
+        )
+        return 1.0 + mass / self.kernel_.at_zero(X.shape[1])
 
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
         self._check_angles(X)
@@ -206,7 +302,7 @@ def _fourier_plan(
     return plan, np.concatenate([*signs, [np.sign(constant)] * (constant != 0)])
 
 
-def _kronecker_plan(
+def kronecker_plan(
     groups: Sequence[Group], axis_rules: Sequence[Sequence[Rule]], d: int
 ) -> KroneckerPlan:
     """The plan of full grids; groups share the features of the axes they share."""
@@ -246,655 +342,3 @@ def _row_blocks(X: Any, rows: int) -> Iterator[tuple[int, Matrix]]:
     for start in range(0, X.shape[0], max(1, rows)):
         block = X[start : start + rows]
         yield start, block.toarray() if sparse.issparse(block) else block
-
-
-def _budgets(n_components: int, n_groups: int) -> list[int]:
-    """Columns for each group: an even number of at least two, as equal as they can be."""
-    if n_groups == 1:
-        return [n_components]
-    if n_components < 2 * n_groups:
-        raise ValueError(
-            f"n_components={n_components} is less than two columns for each of the kernel's "
-            f"{n_groups} groups; give at least {2 * n_groups}"
-        )
-    pairs, extra = divmod(n_components // 2, n_groups)
-    return [2 * (pairs + (i < extra)) for i in range(n_groups)]
-
-
-def _zero_rule(d: int) -> Rule:
-    """What a single column can hold: the constant 1."""
-    return Rule(np.zeros((1, d)), np.ones(1))
-
-
-def _reaches(X: Matrix) -> Floats:
-    """How far apart two rows can be on each axis."""
-    with np.errstate(over="ignore"):
-        return np.asarray(X.max(axis=0) - X.min(axis=0), dtype=np.float64)
-
-
-class _AxisRules:
-    """One-dimensional rules, each made once however many groups ask for it."""
-
-    def __init__(self, kinds: Sequence[str], reaches: Floats) -> None:
-        self._kinds = kinds  # in order of preference
-        self._reaches = reaches
-        self._made: dict[tuple[Any, ...], Rule | ValueError] = {}
-        self._axes: list[Axis] = []  # keeps them alive, so that their ids stay theirs
-
-    def __call__(self, axis: Axis, column: int, n: int) -> Rule:
-        for kind in self._kinds:
-            reach = 0.0 if kind == "gauss" else float(self._reaches[column])
-            key = (id(axis), n, kind, reach)
-            if key not in self._made:
-                self._axes.append(axis)
-                self._made[key] = self._make(axis, n, kind, reach)
-            made = self._made[key]
-            if isinstance(made, Rule):
-                return made
-            refusal = made
-        raise refusal
-
-    @staticmethod
-    def _make(axis: Axis, n: int, kind: str, reach: float) -> Rule | ValueError:
-        try:
-            return rules.axis_rule(axis, n, kind=kind, reach=reach)
-        except ValueError as refusal:  # a Gauss rule of a spectrum without the moments for it
-            return refusal
-
-
-# --- grids --------------------------------------------------------------------------------------
-class DenseGrid(FourierMap):
-    """Every node of the tensor grid: n_points**n_features of them, as many columns.
-
-    Exact to degree 2 n_points - 1 on each axis with the Gauss rule; weights positive. For a few
-    axes nothing is as accurate; the width is exponential in their number, so beyond about five
-    use another map, or an `Anova` kernel with small subsets.
-
-    Parameters
-    ----------
-    kernel : Kernel, default Gaussian("scale")
-    n_points : int or one int per axis, default 5
-    rule : "auto", "gauss", "equispaced" or "clenshaw-curtis"
-        "auto" takes on each axis the rule that errs least over the spread of the data there.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).normal(size=(100, 2))
-    >>> DenseGrid(Gaussian(0.5), n_points=12).fit_transform(X).shape
-    (100, 144)
-    """
-
-    def __init__(
-        self, kernel: Kernel | None = None, *, n_points: Any = 5, rule: str = "auto"
-    ) -> None:
-        self.kernel = kernel
-        self.n_points = n_points
-        self.rule = rule
-
-    def _check(self) -> None:
-        check_choice("rule", self.rule, ("auto", *rules.KINDS))
-        counts = [self.n_points] if np.ndim(self.n_points) == 0 else list(self.n_points)
-        for count in counts:
-            check_count("n_points", count, example=5)
-
-    def _build(self, X: Matrix) -> int:
-        d = X.shape[1]
-        counts = (
-            np.broadcast_to(np.asarray(self.n_points), (d,))
-            if np.ndim(self.n_points) == 0
-            else np.asarray(self.n_points)
-        )
-        if len(counts) != d:
-            raise ValueError(
-                f"n_points has {len(counts)} numbers and X has {d} columns; give one number, or "
-                f"one per column"
-            )
-        width = sum(float(np.prod(counts[group.axes].astype(float))) for group in self._groups)
-        if width > 2**40:
-            width = min(width, 1e300)
-        check_memory(
-            int(8 * width),
-            f"n_points={self.n_points} on {max(len(g.axes) for g in self._groups)} axes makes "
-            f"{width:.4g} columns: one row",
-            "SubsampledGrid or SparseGrid(level=2) has a width of your choice",
-        )
-        make = _AxisRules((self.rule,), _reaches(X))
-        self._axis_rules = [
-            [
-                make(group.kernel.axis(i), column, int(counts[column]))
-                for i, column in enumerate(group.axes)
-            ]
-            for group in self._groups
-        ]
-        self._plan = _kronecker_plan(self._groups, self._axis_rules, d)
-        self.signs_ = np.ones(self._plan.n_columns)
-        return self._plan.n_columns
-
-    @property
-    def _group_rules(self) -> list[Rule]:
-        return [grids.tensor(*axis) for axis in self._axis_rules]
-
-
-class SparseGrid(FourierMap):
-    """The Smolyak sparse grid of Gauss rules with 1, 2, 4, ... nodes on each axis.
-
-    Its nodes number below 3^A C(d+A, A). Signed weights are the paper's: exact to degree
-    2 level + 1, tiny error for small regions, useless for large ones, and columns with signs. By
-    default non-negative weights are refitted on the same nodes by least squares over pairs of
-    the data: no degree is promised, and the features serve any linear model.
-
-    Parameters
-    ----------
-    kernel : Kernel, default Gaussian("scale")
-    level : int, the total level A
-    weights : "nonnegative" or "signed"
-    """
-
-    def __init__(
-        self, kernel: Kernel | None = None, *, level: int = 2, weights: str = "nonnegative"
-    ) -> None:
-        self.kernel = kernel
-        self.level = level
-        self.weights = weights
-
-    def _check(self) -> None:
-        check_count("level", self.level, minimum=0, example=2)
-        check_choice("weights", self.weights, ("nonnegative", "signed"))
-
-    def _rules(self, X: Matrix) -> list[Rule]:
-        for d in {len(group.axes) for group in self._groups}:
-            size = grids.smolyak_size(d, self.level)
-            check_memory(
-                8 * size * d * len(self._groups),
-                f"level={self.level} on {d} axes makes {size:.4g} nodes: the grid",
-                f"level={max(0, self.level - 1)} is smaller, SubsampledGrid has any width",
-            )
-        made = [self._grid(group) for group in self._groups]
-        if self.weights == "signed":
-            return made
-        if max(len(group.axes) for group in self._groups) > 5:
-            warnings.warn(
-                "a sparse grid with non-negative weights is a bad choice above 5 axes: its nodes "
-                "lie on few of them; ReweightedGrid or SubsampledGrid will err less at this width",
-                UserWarning,
-                stacklevel=3,
-            )
-        pool = reweight.Pool(self._groups, made)
-        rows = np.asarray(X[:: max(1, len(X) // 500)][:500], dtype=np.float64)
-        fitted = reweight.refit(pool.phases(rows), self.kernel_(rows))
-        return pool.rules(fitted.weights)
-
-    def _grid(self, group: Group) -> Rule:
-        def rule_of(i: int) -> Callable[[int], Rule]:
-            axis = group.kernel.axis(i)
-            made: dict[int, Rule] = {}
-
-            def at(level: int) -> Rule:
-                if level not in made:
-                    made[level] = axis.gauss(2**level)
-                return made[level]
-
-            return at
-
-        return grids.smolyak([rule_of(i) for i in range(len(group.axes))], self.level)
-
-
-class SubsampledGrid(FourierMap):
-    """Nodes drawn from the dense grid by their weights: any width, in any dimension.
-
-    About as accurate as random Fourier features at the same width, and made of n_points values
-    per axis. Where the whole grid fits into the width, it is taken whole. Equal draws are
-    merged, so there may be fewer than `n_components` columns.
-
-    Parameters
-    ----------
-    kernel : Kernel, default Gaussian("scale")
-    n_components : int, columns
-    n_points : int, nodes per axis: Gauss where the spectrum has the moments, else equispaced
-    share_groups : bool
-        Use one set of nodes for all groups (a true convolution) instead of one each.
-    random_state : int, RandomState or None
-    """
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        n_components: int = 256,
-        n_points: int = 5,
-        share_groups: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
-        self.n_points = n_points
-        self.share_groups = share_groups
-        self.random_state = random_state
-
-    def _check(self) -> None:
-        check_count("n_components", self.n_components, example=256)
-        check_count("n_points", self.n_points, example=5)
-
-    def _rules(self, X: Matrix) -> list[Rule]:
-        make = _AxisRules(("gauss", "equispaced"), _reaches(X))
-        rng = generator(self.random_state)
-
-        def draw(group: Group, budget: int) -> Rule:
-            axes = [
-                make(group.kernel.axis(i), column, self.n_points)
-                for i, column in enumerate(group.axes)
-            ]
-            if grids.tensor_size(axes) <= budget:
-                return grids.tensor(*axes)
-            return grids.subsample(axes, budget // 2, rng)
-
-        return _per_group(self._groups, self.n_components, self.share_groups, draw)
-
-
-def _per_group(
-    groups: Sequence[Group],
-    n_components: int,
-    share: bool,
-    draw: Callable[[Group, int], Rule],
-) -> list[Rule]:
-    """A rule for each group within its share of the columns, or one for all."""
-    budgets = _budgets(n_components, len(groups))
-    if not share:
-        return [
-            draw(group, budget) if budget > 1 else _zero_rule(len(group.axes))
-            for group, budget in zip(groups, budgets, strict=True)
-        ]
-    if len({len(group.axes) for group in groups}) > 1:
-        raise ValueError(
-            "share_groups=True needs groups of one size, as a Convolution has; use "
-            "share_groups=False"
-        )
-    shared = draw(groups[0], budgets[-1])
-    return [shared] * len(groups)
-
-
-class PolynomiallyExact(FourierMap):
-    """Random nodes reweighted to integrate every polynomial up to `degree` exactly.
-
-    The weights are the non-negative ones closest to uniform that are exact, so that small regions
-    gain and large ones do not suffer. Where none exist at this width, the nearest non-negative
-    ones are kept and a warning tells the degree met and the width that would do.
-
-    Parameters
-    ----------
-    kernel : Kernel, default Gaussian("scale")
-    degree : int
-    n_components : int, columns; an odd one leaves one unused
-    random_state : int, RandomState or None
-    """
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        degree: int = 2,
-        n_components: int = 256,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.n_components = n_components
-        self.random_state = random_state
-
-    def _check(self) -> None:
-        check_count("degree", self.degree, minimum=0, example=2)
-        check_count("n_components", self.n_components, example=256)
-
-    def _rules(self, X: Matrix) -> list[Rule]:
-        rng = generator(self.random_state)
-        short: list[tuple[int, Group, Floats]] = []
-
-        def draw(group: Group, budget: int) -> Rule:
-            nodes, basis, degrees = _candidates(group, self.degree, budget // 2, rng)
-            exact = _exact.polynomially_exact_weights(basis, _moments(degrees), degrees)
-            if not exact.feasible:
-                short.append((exact.degree, group, basis))
-            return Rule(nodes, exact.weights / exact.weights.sum())
-
-        made = _per_group(self._groups, self.n_components, False, draw)
-        if short:
-            self._warn(*min(short, key=lambda entry: entry[0]), rng)
-        return made
-
-    def _warn(self, met: int, group: Group, basis: Floats, rng: np.random.Generator) -> None:
-        """Tell the degree met, and the width at which these candidates and more would do."""
-        unused = [basis]
-
-        def more(n: int) -> Floats:
-            known = unused.pop() if unused else basis[:, :0]
-            fresh = max(0, n - known.shape[1])
-            extra = _candidates(group, self.degree, fresh, rng)[1]
-            return np.concatenate([known, extra], axis=1)
-
-        enough = _exact.smallest_exact_count(more, np.eye(1, len(basis))[0])
-        advice = "a smaller degree would do"
-        if enough is not None:
-            advice = f"n_components={2 * enough * len(self._groups)} would do"
-        warnings.warn(
-            f"no non-negative rule of n_components={self.n_components} columns is exact to "
-            f"degree={self.degree}; the nearest one is exact to degree {met}; {advice}",
-            UserWarning,
-            stacklevel=5,
-        )
-
-
-def _candidates(
-    group: Group, degree: int, n: int, rng: np.random.Generator
-) -> tuple[Floats, Floats, npt.NDArray[np.intp]]:
-    """`n` draws of the group's spectrum, its polynomials there, and their degrees."""
-    d, even = len(group.axes), degree - degree % 2
-    size = sum(comb(d + r - 1, r) for r in range(0, even + 1, 2))
-    check_memory(
-        8 * size * max(n, size),
-        f"degree={degree} on {d} axes makes {size:,} conditions: their matrix",
-        "a smaller degree, or an Anova kernel on subsets of axes, needs fewer",
-    )
-    # Polynomials orthonormal under each axis' spectrum, so that all means but the first are zero.
-    made = [group.kernel.axis(i) for i in range(d)]
-    nodes = group.kernel.sample(n, d, rng)
-    if n >= d and even >= 2:
-        nodes = _whitened(nodes, np.array([axis.gauss(2).nodes[1, 0] for axis in made]))
-    axes = np.stack([rules.orthonormal(axis, nodes[:, i], even) for i, axis in enumerate(made)])
-    return nodes, *_exact.even_basis(axes, even)
-
-
-def _whitened(nodes: Floats, deviations: Floats) -> Floats:
-    """Candidates stretched to have exactly the spectrum's second moments.
-
-    Equal weights are then exact to degree 2, and few need to move for higher degrees.
-    """
-    unit = nodes / deviations
-    values, vectors = np.linalg.eigh(unit.T @ unit / len(unit))
-    return (unit @ (vectors / np.sqrt(values)) @ vectors.T) * deviations
-
-
-def _moments(degrees: npt.NDArray[np.intp]) -> Floats:
-    """The spectrum's means of polynomials orthonormal under it: 1 for the constant, else 0."""
-    return np.eye(1, len(degrees))[0]
-
-
-class ReweightedGrid(FourierMap):
-    """The paper's data-dependent map: grid nodes weighted to fit the kernel on the data.
-
-    Least squares over all pairs of `n_samples` points, weights non-negative, exactly
-    `n_components` columns chosen from a pool; judged on rows it did not see, and never worse
-    there than the pool's own weights at the same width. No degree and no certificate.
-
-    Parameters
-    ----------
-    kernel : Kernel, default Gaussian("scale")
-    n_components : int, columns
-    pool : FourierMap or None
-        Where the nodes come from; None is a `SubsampledGrid` twice as wide.
-    n_samples : int, points; n_samples**2 pairs
-    selection : "prune" or "l1"
-        Drop the smallest weights and refit until the width is met, or the paper's l1 penalty
-        bisected to it.
-    polish : bool
-        Move the nodes too, by least squares over fresh pairs; for kernels of one group. Up to ten
-        times less error, for a second or more of fitting.
-    random_state : int, RandomState or None
-    """
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        n_components: int = 256,
-        pool: FourierMap | None = None,
-        n_samples: int = 500,
-        selection: str = "prune",
-        polish: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
-        self.pool = pool
-        self.n_samples = n_samples
-        self.selection = selection
-        self.polish = polish
-        self.random_state = random_state
-
-    def _check(self) -> None:
-        check_count("n_components", self.n_components, example=256)
-        check_count("n_samples", self.n_samples, example=500)
-        check_choice("selection", self.selection, ("prune", "l1"))
-        if self.pool is not None and not isinstance(self.pool, FourierMap):
-            raise TypeError(
-                f"pool must be a Fourier map such as SubsampledGrid(n_components=512), or None, "
-                f"got {self.pool!r}"
-            )
-
-    def _rules(self, X: Matrix) -> list[Rule]:
-        rng = generator(self.random_state)
-        order = rng.permutation(len(X))
-        seen = X[order[: self.n_samples]].astype(np.float64)
-        unseen = X[order[self.n_samples : 2 * self.n_samples]].astype(np.float64)
-        gram, select = self.kernel_(seen), _SELECTIONS[self.selection]
-        for pool in self._pools(X, rng):
-            check_memory(
-                24 * len(pool.costs) ** 2,
-                f"reweighting a pool of {len(pool.costs)} nodes",
-                "a narrower pool, or fewer n_components, will do",
-            )
-            system = reweight.all_pairs_system(pool.phases(seen), gram)
-            chosen = select(system, pool.costs, self.n_components)
-            spent = pool.costs[chosen.index[chosen.weights > 0]].sum()
-            if spent >= self.n_components - 1 or len(pool.costs) > _LARGE_POOL:
-                break
-        weights = np.zeros(len(pool.costs))
-        weights[chosen.index] = chosen.weights
-        if len(unseen) > 1:
-            plain = pool.plain_half(self.n_components, rng)
-            phases = pool.phases(unseen)
-            weights = reweight.keep_better(phases, self.kernel_(unseen), plain, weights)
-        made = pool.rules(weights)
-        return [self._polished(made[0], X, rng)] if self.polish else made
-
-    def _polished(self, rule: Rule, X: Matrix, rng: np.random.Generator) -> Rule:
-        if len(self._groups) > 1 or len(self._groups[0].axes) < X.shape[1]:
-            raise ValueError(
-                f"polish=True moves nodes in the space of all columns, and this kernel sums over "
-                f"{len(self._groups)} groups of axes; use polish=False"
-            )
-        if rule.nodes.size + len(rule) > MAX_PARAMETERS:
-            raise ValueError(
-                f"polish=True would move {rule.nodes.size + len(rule)} numbers at once, and can "
-                f"move {MAX_PARAMETERS}; use n_components="
-                f"{2 * MAX_PARAMETERS // (rule.nodes.shape[1] + 1)} or fewer, or polish=False"
-            )
-        zero = ~rule.nodes.any(axis=1)
-        if len(X) < 3 or zero.all():
-            return rule
-        rows = X if len(X) <= 20_000 else X[rng.choice(len(X), size=20_000, replace=False)]
-        at_zero, group = float(rule.weights[zero].sum()), self._groups[0]
-
-        def others(gaps: Floats) -> Floats:
-            return group.kernel._at(gaps) - at_zero
-
-        nodes, weights = polish(
-            rule.nodes[~zero], rule.weights[~zero], others, rows.astype(np.float64), rng
-        )
-        return Rule(
-            np.concatenate([nodes, rule.nodes[zero]]), np.concatenate([weights, rule.weights[zero]])
-        )
-
-    def _pools(self, X: Matrix, rng: np.random.Generator) -> Iterator[reweight.Pool]:
-        """The user's pool; or grids of two, four and eight times the width, for as long as the
-        best weights on one need fewer nodes than there are columns for."""
-        if self.pool is not None:
-            pool = clone(self.pool).set_params(kernel=self.kernel_)
-            if "random_state" in pool.get_params() and pool.random_state is None:
-                pool.set_params(random_state=int(rng.integers(2**31 - 1)))
-            yield reweight.Pool(self._groups, pool.fit(X)._group_rules)
-            return
-        fewest = min(len(group.axes) for group in self._groups)
-        for times in (2, 4, 8):
-            width = max(times * self.n_components, 4 * len(self._groups))
-            # Enough nodes per axis that the grid has more nodes than are drawn: 11 as in the
-            # paper, or more on few axes.
-            n_points = int(np.clip(np.ceil((2 * width) ** (1 / fewest)), 11, 128))
-            grid = SubsampledGrid(
-                self.kernel_,
-                n_components=width,
-                n_points=n_points,
-                random_state=int(rng.integers(2**31 - 1)),
-            )
-            yield reweight.Pool(self._groups, grid.fit(X)._group_rules)
-
-
-# Beyond this a pool is not doubled: the solver's cost grows with its cube.
-_LARGE_POOL = 1500
-_SELECTIONS = {"prune": reweight.prune, "l1": reweight.select_l1}
-
-
-# --- peers --------------------------------------------------------------------------------------
-class _Randomized(FourierMap):
-    """A map whose rule is drawn: two columns per node."""
-
-    n_components: int
-    share_groups: bool
-    random_state: Any
-
-    def _check(self) -> None:
-        check_count("n_components", self.n_components, example=256)
-
-    def _draw(self) -> randomized.Draw:
-        raise NotImplementedError
-
-    def _pairs(self, budget: int) -> int:
-        return budget // 2
-
-    def _rules(self, X: Matrix) -> list[Rule]:
-        rng, draw = generator(self.random_state), self._draw()
-
-        def one(group: Group, budget: int) -> Rule:
-            d, pairs = len(group.axes), self._pairs(budget)
-            check_memory(8 * pairs * d, f"n_components={self.n_components}", "use fewer columns")
-            return draw(group.kernel, pairs, d, rng) if pairs else _zero_rule(d)
-
-        return _per_group(self._groups, self.n_components, self.share_groups, one)
-
-
-class RandomFourier(_Randomized):
-    """Random Fourier features in cosine and sine pairs (Rahimi and Recht, 2007).
-
-    Unbiased, for every kernel, error ~ 1 / sqrt(n_components); the peer to beat.
-
-    Parameters
-    ----------
-    kernel : Kernel, default Gaussian("scale")
-    n_components : int, columns; an odd one leaves one unused, and 1 is the constant feature
-    share_groups : bool
-        Use one set of nodes for all groups (a true convolution) instead of one each.
-    random_state : int, RandomState or None
-    """
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        n_components: int = 256,
-        share_groups: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
-        self.share_groups = share_groups
-        self.random_state = random_state
-
-    def _draw(self) -> randomized.Draw:
-        return randomized.random
-
-
-class OrthogonalFourier(_Randomized):
-    """Random features along orthogonal directions, for rotation-invariant kernels.
-
-    Less error than `RandomFourier` from a dozen axes on (Yu et al., 2016). `structured=True`
-    makes the directions from Hadamard matrices in O(n log d).
-
-    Parameters are those of `RandomFourier`, and `structured`.
-    """
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        n_components: int = 256,
-        structured: bool = False,
-        share_groups: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
-        self.structured = structured
-        self.share_groups = share_groups
-        self.random_state = random_state
-
-    def _draw(self) -> randomized.Draw:
-        return randomized.structured if self.structured else randomized.orthogonal
-
-
-class QuasiRandomFourier(_Randomized):
-    """Features at a scrambled Sobol or Halton sequence of the spectrum, for every kernel.
-
-    Less error than `RandomFourier` in few dimensions (Yang et al., 2014).
-
-    Parameters are those of `RandomFourier`, and `sequence`: "sobol" or "halton" (the paper's).
-    """
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        n_components: int = 256,
-        sequence: str = "sobol",
-        share_groups: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
-        self.sequence = sequence
-        self.share_groups = share_groups
-        self.random_state = random_state
-
-    def _check(self) -> None:
-        super()._check()
-        check_choice("sequence", self.sequence, ("sobol", "halton"))
-
-    def _draw(self) -> randomized.Draw:
-        return randomized.sobol if self.sequence == "sobol" else randomized.halton
-
-
-class SphericalRadial(_Randomized):
-    """Randomly rotated simplices, exact to degree 3 on the sphere, for the Gaussian kernel.
-
-    Munkhoeva et al. (2018). Strong for small widths in few dimensions.
-
-    Parameters are those of `RandomFourier`. A block takes 2 (d + 1) columns; an incomplete last
-    block is weighted up, and the zero node, where it has weight, takes one column.
-    """
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        n_components: int = 256,
-        share_groups: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
-        self.share_groups = share_groups
-        self.random_state = random_state
-
-    def _pairs(self, budget: int) -> int:
-        return (budget - 1) // 2  # one column is the zero node's
-
-    def _draw(self) -> randomized.Draw:
-        return randomized.spherical_radial

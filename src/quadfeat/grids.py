@@ -109,6 +109,15 @@ def concatenate(rules: Sequence[Rule], weights: Sequence[float]) -> Rule:
     )
 
 
+def mirror(rule: Rule) -> Rule:
+    """The rule with each node's weight shared with its mirror image: the same cosines."""
+    zero = ~rule.nodes.any(axis=1)
+    return Rule(
+        np.concatenate([rule.nodes, -rule.nodes[~zero]]),
+        np.concatenate([np.where(zero, 1.0, 0.5) * rule.weights, rule.weights[~zero] / 2]),
+    )
+
+
 def fold(rule: Rule) -> Rule:
     """The rule with equal and mirrored nodes merged, their weights added: the same cosines.
 

@@ -452,14 +452,14 @@ class Spectral(Kernel):
         self.density = density  # type: ignore[method-assign]
 
     def resolve(self, X: Floats, subsets: Subsets | None = None) -> Self:
-        _SpectralAxis(self.density)
+        SpectralAxis(self.density)
         return self
 
     def axis(self, i: int) -> Axis:
-        return _SpectralAxis(self.density)
+        return SpectralAxis(self.density)
 
 
-class _SpectralAxis(Kernel):
+class SpectralAxis(Kernel):
     """One axis of `Spectral`, with the density normalised."""
 
     def __init__(self, raw: Any) -> None:
@@ -511,7 +511,7 @@ class Smoothed(Kernel):
         return Smoothed(self.kernel.restrict(axes), self.width)
 
     def axis(self, i: int) -> Axis:
-        return _SmoothedAxis(self.kernel.axis(i), self.width)
+        return SmoothedAxis(self.kernel.axis(i), self.width)
 
     def groups(self, d: int) -> list[Group]:
         inner = self.kernel.groups(d)
@@ -542,7 +542,7 @@ class Smoothed(Kernel):
         return float(min(1.0, sum(per_axis)))
 
 
-class _SmoothedAxis(Kernel):
+class SmoothedAxis(Kernel):
     """One axis of `Smoothed`."""
 
     def __init__(self, base: Axis, width: float) -> None:

@@ -324,38 +324,41 @@ def _check_selection(system: System, costs: Integers, budget: int) -> None:
 
 # --- all groups of a kernel together ------------------------------------------------------------
 class Pool:
-    """The candidate nodes of every group of a kernel, seen as one list; one zero node for all."""
+    """The candidate nodes of every group of a kernel, seen as one list; their zero nodes as one."""
 
     def __init__(self, groups: Sequence[Group], pool: Sequence[Rule]) -> None:
         self._groups = groups
         folded = [grids.fold(rule) for rule in pool]
         zero = [~rule.nodes.any(axis=1) for rule in folded]
-        self._nodes = [rule.nodes[~at_zero] for rule, at_zero in zip(folded, zero, strict=True)]
+        self._nodes = [rule.nodes[~z] for rule, z in zip(folded, zero, strict=True)]
         self._ends = np.cumsum([len(nodes) for nodes in self._nodes])
-        shares = [group.weight * rule.weights for group, rule in zip(groups, folded, strict=True)]
-        middle = sum(float(w[z].sum()) for w, z in zip(shares, zero, strict=True))
-        self.weights: Floats = np.concatenate(
-            [w[~z] for w, z in zip(shares, zero, strict=True)] + [np.array([middle])]
-        )
-        self.costs: Integers = np.append(np.full(self._ends[-1], 2), 1)
+        shares = [g.weight * rule.weights for g, rule in zip(groups, folded, strict=True)]
+        parts = [w[~z] for w, z in zip(shares, zero, strict=True)]
+        # The zero node of any group is the same constant column, so it is one candidate, the last.
+        self._centred = any(z.any() for z in zero)
+        if self._centred:
+            middle = sum(float(w[z].sum()) for w, z in zip(shares, zero, strict=True))
+            parts.append(np.array([middle]))
+        self.weights: Floats = np.concatenate(parts)
+        self.costs: Integers = np.full(len(self.weights), 2)
+        self.costs[self._ends[-1] :] = 1
 
     def phases(self, X: NDArray[np.floating[Any]]) -> Floats:
-        """x . w for the rows x of X and all candidates w, (n, m); the zero node is the last."""
+        """x . w for the rows x of X and all candidates w, (n, m)."""
         columns = [
             X[:, group.axes].astype(np.float64) @ nodes.T
             for group, nodes in zip(self._groups, self._nodes, strict=True)
         ]
-        return np.concatenate([*columns, np.zeros((len(X), 1))], axis=1)
+        return np.concatenate([*columns, np.zeros((len(X), int(self._centred)))], axis=1)
 
     def rules(self, weights: Floats) -> list[Rule]:
         """The rule of each group under these weights, without the nodes of weight zero."""
         made = []
-        for group, nodes, own in zip(
-            self._groups, self._nodes, np.split(weights[:-1], self._ends[:-1]), strict=True
-        ):
+        by_group = np.split(weights[: self._ends[-1]], self._ends[:-1])
+        for group, nodes, own in zip(self._groups, self._nodes, by_group, strict=True):
             used = own != 0
             made.append(Rule(nodes[used], own[used] / group.weight))
-        if weights[-1] != 0:
+        if self._centred and weights[-1] != 0:
             first, d = made[0], self._nodes[0].shape[1]
             made[0] = Rule(
                 np.vstack([first.nodes, np.zeros(d)]),

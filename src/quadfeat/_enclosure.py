@@ -1,0 +1,266 @@
+"""Proven enclosures of one axis: of the kernel, a rule, and their difference, cell by cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil, comb, e, factorial, inf, isfinite, log, pi, prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .kernels import Cauchy, Gaussian, Laplacian, Matern, ProductAxis, SmoothedAxis, SpectralAxis
+from .rules import Axis, Floats, Rule
+
+# What evaluating k and k~ in double precision may add; a few hundred units in the last place.
+ROUNDING = 2.0**-46
+
+
+# --- one axis: enclosures -----------------------------------------------------------------------
+_ORDERS = (2, 4, 8, 16)
+_LONG = np.longdouble  # 64 bits of mantissa where the machine has them, so that 1e-12 is not noise
+
+
+def _derivatives(axis: Axis) -> Floats:
+    """Bounds of |k^(p)(t)| over t > 0 for p = 0..16; inf where none is known.
+
+    Spectral moments where they exist (of even order by the Gauss rule, which is exact for them, of
+    odd order by Cauchy and Schwarz); closed forms for the kernels that are smooth but at zero.
+    """
+    p = np.arange(_ORDERS[-1] + 1)
+    if isinstance(axis, ProductAxis):
+        left, right = _derivatives(axis.left), _derivatives(axis.right)
+        return np.array([sum(comb(n, i) * left[i] * right[n - i] for i in range(n + 1)) for n in p])
+    if isinstance(axis, Laplacian):
+        return np.asarray(float(axis.gamma) ** p)
+    if isinstance(axis, Matern) and axis.nu in (0.5, 1.5, 2.5):
+        rate = np.sqrt(4 * axis.nu * float(axis.gamma)) ** p
+        if axis.nu == 0.5:
+            return np.asarray(rate)
+        if axis.nu == 1.5:  # |s + 1 - p| exp(-s)
+            return np.asarray(rate * np.maximum(1, p - 1))
+        # |1 + s + s^2 / 3 - p (1 + 2 s / 3) + p (p - 1) / 3| exp(-s)
+        constant, linear = 1 - p + p * (p - 1) / 3, 1 - 2 * p / 3
+        return np.asarray(rate * (np.abs(constant) + np.abs(linear) / e + 4 / (3 * e**2)))
+    bounds = _moments(axis) * (1 + 1e-9)
+    bounds[1::2] = np.sqrt(bounds[:-1:2] * bounds[2::2])
+    return bounds
+
+
+def _moments(axis: Axis) -> Floats:
+    """Spectral moments of order 0..16: inf where they do not exist, 0 for odd orders."""
+    p = np.arange(0, _ORDERS[-1] + 1, 2)
+    row = np.zeros(_ORDERS[-1] + 1)
+    if isinstance(axis, Gaussian):
+        row[::2] = [prod(range(1, n, 2)) * (2 * float(axis.gamma)) ** (n / 2) for n in p]
+    elif isinstance(axis, Cauchy):
+        row[::2] = [factorial(n) * float(axis.gamma) ** (n / 2) for n in p]
+    else:
+        row[2::2] = inf
+        row[0] = 1.0
+        last = int(min(_ORDERS[-1], 2 * ceil(min(axis.moments, 99) / 2) - 2))
+        if last > 0 and (rule := _gauss_rule(axis, last // 2 + 1)) is not None:
+            even = p[p <= 2 * len(rule) - 2]
+            row[even] = (rule.nodes**even).T @ rule.weights
+    return row
+
+
+def _gauss_rule(axis: Axis, n: int) -> Rule | None:
+    """The Gauss rule, which is exact for the moments; None for a tail it takes for too heavy."""
+    try:
+        return axis.gauss(n)
+    except ValueError:
+        return _gauss_rule(axis, n - 1) if n > 2 else None
+
+
+def _rule_derivatives(rule: Rule) -> Floats:
+    powers: Floats = np.abs(rule.nodes) ** np.arange(_ORDERS[-1] + 1.0)
+    return np.asarray(np.abs(rule.weights) @ powers * (1 + 1e-12))
+
+
+def _decreasing(axis: Axis) -> bool:
+    """Whether k is known to fall with |u|."""
+    if isinstance(axis, ProductAxis):
+        return _decreasing(axis.left) and _decreasing(axis.right)
+    return isinstance(axis, Gaussian | Laplacian | Cauchy | Matern)
+
+
+def _noise(axis: Axis) -> float:
+    """How far the profile may be from the kernel: the accuracy that its numerics are made for."""
+    if isinstance(axis, ProductAxis):
+        return _noise(axis.left) + _noise(axis.right)
+    if isinstance(axis, SmoothedAxis | SpectralAxis):
+        return 1e-11
+    if isinstance(axis, Matern) and axis.nu not in (0.5, 1.5, 2.5):
+        return 1e-13 if axis.nu <= 20 else inf
+    return 0.0 if isinstance(axis, Gaussian | Laplacian | Cauchy | Matern) else 1e-15
+
+
+class _Function(NamedTuple):
+    """A function of |gap| on one axis, bounds of its derivatives, and its rounding errors."""
+
+    value: Callable[[Any], Any]
+    derivatives: Floats
+    noise: float
+
+
+def _k(axis: Axis) -> _Function:
+    def value(t: Any) -> Any:
+        found = axis.profile(t)
+        return found if found.dtype == _LONG else axis.profile(t.astype(np.float64)).astype(_LONG)
+
+    trial = axis.profile(np.ones(1, dtype=_LONG))
+    precision = float(np.finfo(trial.dtype).eps)
+    return _Function(value, _derivatives(axis), 8 * precision + _noise(axis))
+
+
+def _q(rule: Rule, reach: float) -> _Function:
+    nodes, weights = rule.nodes[:, 0].astype(_LONG), rule.weights.astype(_LONG)
+
+    def value(t: Any) -> Any:
+        return (np.cos(np.multiply.outer(t, nodes)) * weights).sum(axis=-1)
+
+    mass = np.abs(rule.weights)
+    rounding = float(mass @ (np.abs(rule.nodes[:, 0]) * reach + len(rule) + 4))
+    return _Function(value, _rule_derivatives(rule), rounding * float(np.finfo(_LONG).eps))
+
+
+def _minus(one: _Function, two: _Function) -> _Function:
+    return _Function(
+        lambda t: one.value(t) - two.value(t),
+        one.derivatives + two.derivatives,
+        one.noise + two.noise,
+    )
+
+
+def _enclose(function: _Function, breaks: Floats) -> tuple[Floats, Floats] | None:
+    """The least and largest value on each cell between `breaks`; None if nothing is known.
+
+    On panels of half-width r the function is its Chebyshev interpolant of p points up to
+    2 (r/2)^p / p! sup|f^(p)|, and a polynomial is on a cell of width h no further beyond its values
+    at the ends than h^2 / 8 sup|second derivative|, read off its coefficients. So the slack is
+    small beside the function itself, even where that is 1e-15 and its derivatives' bounds are 1.
+    """
+    values = function.value(breaks.astype(_LONG))
+    reach, size = float(breaks[-1]), float(np.abs(values).max())
+    target = max(1e-4 * size, 1e-18)
+    choices = []
+    for p in _ORDERS:
+        slope = float(function.derivatives[p])
+        if isfinite(slope):
+            half = 2 * (target * factorial(p) / (2 * max(slope, 1e-300))) ** (1 / p)
+            panels = min(max(1, ceil(min(reach / (2 * half), 1e9))), 2**16 // p)
+            remainder = 2 * (reach / (4 * panels)) ** p / factorial(p) * slope
+            choices.append((remainder > target, p * panels, p, panels, remainder))
+    if not choices or not isfinite(function.noise):
+        return None
+    _, _, p, panels, remainder = min(choices)
+    half = reach / (2 * panels)
+    angle = pi * (np.arange(p) + 0.5) / p
+    middles = half * (2 * np.arange(panels) + 1)
+    at = (middles[:, None] + half * np.cos(angle)).astype(_LONG)
+    k = np.arange(p)
+    transform = (np.cos(np.outer(k, angle)) * (2 / p)).astype(_LONG)
+    coefficient = np.abs(function.value(at) @ transform.T).astype(np.float64)
+    bend = coefficient @ (k**2 * (k**2 - 1) / 3) / max(half, 1e-300) ** 2
+    width = np.diff(breaks)
+    first = np.clip((breaks[:-1] / (2 * half)).astype(int), 0, panels - 1) if half else 0
+    last = np.clip(np.ceil(breaks[1:] / (2 * half)).astype(int) - 1, 0, panels - 1) if half else 0
+    bend = bend * (1 + 1e-9)
+    local = np.maximum(bend[first], bend[last])
+    if np.any(last - np.asarray(first) > 1):
+        local = np.full(len(width), bend.max())
+    lebesgue = 2 / pi * log(p) + 1
+    slack = width**2 / 8 * local + 2 * (remainder + lebesgue * function.noise) + function.noise
+    slack += 1e-18 * size
+    low = np.minimum(values[:-1], values[1:]).astype(np.float64) - slack
+    high = np.maximum(values[:-1], values[1:]).astype(np.float64) + slack
+    return _down_ulp(low), -_down_ulp(-high)
+
+
+def _down_ulp(x: Floats) -> Floats:
+    return np.nextafter(x, -inf)
+
+
+def _enclose_decreasing(axis: Axis, breaks: Floats) -> tuple[Floats, Floats]:
+    """A falling kernel lies between its values at the ends of a cell."""
+    values = axis.profile(breaks)
+    noise = _noise(axis) + 16 * np.finfo(float).eps
+    return np.maximum(values[1:] - noise, 0.0), np.minimum(values[:-1] + noise, 1.0)
+
+
+def _square_edges(width: float, step: float, cells: int) -> Floats:
+    """Where t^2 is a multiple of `step`, up to t = width."""
+    size = int(min(cells, max(1, ceil(width**2 / step * (1 - 1e-12)))))
+    edges = np.sqrt(step * np.arange(size + 1))
+    edges[-1] = max(width, edges[-2])
+    return np.asarray(edges)
+
+
+def _falls(axis: Axis, width: float) -> tuple[Floats, Floats]:
+    """Points t up to `width` and how far log k has fallen there."""
+    t = width * np.linspace(0.0, 1.0, 2**12 + 1) ** 2
+    return t, np.maximum.accumulate(-np.log(np.clip(axis.profile(t), 1e-15, 1.0)))
+
+
+def _level_edges(axis: Axis, width: float, step: float) -> Floats:
+    """Where log k has fallen by a multiple of `step`, roughly; these cells are but labels."""
+    t, fall = _falls(axis, width)
+    inner = np.interp(np.arange(step, fall[-1], step), fall, t)
+    return np.unique(np.concatenate([[0.0], inner[inner < width], [width]]))
+
+
+class _AxisCells:
+    """One axis cut into cells of t between `edges`, the first of which is 0."""
+
+    def __init__(self, axis: Axis, edges: Floats) -> None:
+        self.axis, self.reach, self.size = axis, float(edges[-1]), len(edges) - 1
+        self._edges = edges
+        self._k = _k(axis)
+
+    def _breaks(self, finer: int) -> Floats:
+        extra = np.linspace(0.0, self._edges[-1], finer * self.size + 1)
+        return np.unique(np.concatenate([self._edges, extra]))
+
+    def _cells(self, breaks: Floats, bounds: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+        starts = np.searchsorted(breaks, self._edges[:-1])
+        starts = np.minimum(starts, len(breaks) - 2)
+        return np.minimum.reduceat(bounds[0], starts), np.maximum.reduceat(bounds[1], starts)
+
+    def of(self, function: _Function) -> tuple[Floats, Floats] | None:
+        breaks = self._breaks(4)
+        bounds = _enclose(function, breaks)
+        return None if bounds is None else self._cells(breaks, bounds)
+
+    def kernel(self) -> tuple[Floats, Floats]:
+        if _decreasing(self.axis):
+            return self._cells(self._edges, _enclose_decreasing(self.axis, self._edges))
+        bounds = self.of(self._k)
+        if bounds is None:
+            return np.full(self.size, -1.0), np.ones(self.size)
+        return np.maximum(bounds[0], -1.0), np.minimum(bounds[1], 1.0)
+
+    def error(self, rule: Rule) -> tuple[Floats, Floats]:
+        """The least and largest k - rule on each cell."""
+        approximate = _q(rule, self.reach)
+        bounds = self.of(_minus(self._k, approximate))
+        if bounds is not None:
+            return bounds
+        if not _decreasing(self.axis):
+            raise ValueError(
+                f"no certificate for {self.axis!r}: its spectrum has no second moment and its "
+                f"profile is not known to decrease; error(X) gives an estimate with a confidence"
+            )
+        breaks = self._breaks(64)
+        exact = _enclose_decreasing(self.axis, breaks)
+        found = _enclose(approximate, breaks)
+        assert found is not None  # a rule has all derivatives
+        return self._cells(breaks, (exact[0] - found[1], exact[1] - found[0]))
+
+    def difference(self, finer: Rule, coarser: Rule | None) -> tuple[Floats, Floats]:
+        """The least and largest finer - coarser on each cell."""
+        function = _q(finer, self.reach)
+        if coarser is not None:
+            function = _minus(function, _q(coarser, self.reach))
+        bounds = self.of(function)
+        assert bounds is not None
+        return bounds

@@ -1,0 +1,140 @@
+"""Certificates, estimates and tolerances as users of maps meet them."""
+
+import numpy as np
+import pytest
+
+import quadfeat as qf
+from quadfeat.estimates import Estimate
+
+X = np.random.default_rng(0).uniform(-1, 1, size=(300, 3))
+
+
+def seen(features, rows):
+    exact = features.kernel_(rows)
+    error = np.abs(features.approximate_kernel(rows) - exact)
+    return error.max() / features.kernel_.at_zero(rows.shape[1])
+
+
+CERTIFIED = {
+    "dense": lambda: qf.DenseGrid(qf.Gaussian(0.5), n_points=6),
+    "dense-laplacian": lambda: qf.DenseGrid(qf.Laplacian(0.3), n_points=9),
+    "sparse": lambda: qf.SparseGrid(qf.Gaussian(0.2), level=3, weights="signed"),
+    "sparse-nonnegative": lambda: qf.SparseGrid(qf.Gaussian(0.2), level=3),
+    "polynomially-exact": lambda: qf.PolynomiallyExact(
+        qf.Gaussian(0.1), degree=4, n_components=400, random_state=0
+    ),
+    "reweighted-grid": lambda: qf.ReweightedGrid(
+        qf.Gaussian(0.3), pool=qf.DenseGrid(n_points=6), n_components=216, random_state=0
+    ),
+    "random": lambda: qf.RandomFourier(qf.Gaussian(0.3), n_components=200, random_state=0),
+    "framed": lambda: qf.FramedGrid(qf.Gaussian(0.3), n_components=64),
+    "anova": lambda: qf.DenseGrid(qf.Anova(qf.Gaussian(0.5), [[0, 1], [1, 2]]), n_points=6),
+    "hermite-mercer": lambda: qf.HermiteMercer(qf.Gaussian(0.5), n_components=100),
+    "landmarks": lambda: qf.Landmarks(qf.Gaussian(0.5), n_components=100, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", CERTIFIED)
+def test_what_is_seen_on_the_data_is_below_the_certificate(name):
+    features = CERTIFIED[name]().fit(X)
+    certificate = features.certificate(X)
+    observed = seen(features, X)
+    assert observed <= certificate.value
+    assert certificate.value < 1
+    if name.startswith(("dense", "hermite")):
+        assert certificate.value <= 60 * observed
+    assert f"{certificate.value:.4g}" in repr(certificate)
+
+
+def test_certificates_take_a_diameter_or_a_box():
+    features = qf.DenseGrid(qf.Gaussian(0.5), n_points=8).fit(X)
+    small, large = (features.certificate(diameter=M).value for M in (1.0, 3.0))
+    assert small < large
+    box = features.certificate(box=[1.0, 0.5, 0.1])
+    assert box.value < features.certificate(box=[2.0, 2.0, 2.0]).value
+    with pytest.raises(ValueError, match="give X, diameter"):
+        features.certificate()
+    with pytest.raises(ValueError, match="box has 2"):
+        features.certificate(box=[1.0, 2.0])
+
+
+def test_theorem_1_stands_beside_and_is_looser():
+    features = qf.DenseGrid(qf.Gaussian(0.5), n_points=8, rule="gauss").fit(X)
+    certificate = features.certificate(diameter=2.0)
+    assert certificate.value < certificate.theorem1
+
+
+def test_what_cannot_be_proven_is_refused_with_what_can():
+    wide = np.random.default_rng(0).normal(size=(100, 20))
+    for features in (qf.RandomFourier(random_state=0), qf.ReweightedGrid(random_state=0)):
+        with pytest.raises(ValueError, match=r"DenseGrid.*error\(X\)"):
+            features.fit(wide).certificate(wide)
+    with pytest.raises(ValueError, match=r"certificate\(X\).*DenseGrid"):
+        qf.HermiteMercer().fit(X).certificate(diameter=1.0)
+
+
+def test_estimates_hold_for_every_map(any_map, data):
+    fitted = any_map.fit(data[:120])
+    estimate = fitted.error(data[120:], n_pairs=2000)
+    assert isinstance(estimate, Estimate)
+    assert estimate.rms <= estimate.rms_limit
+    assert estimate.quantiles[0.5] <= estimate.quantiles[0.99] <= estimate.largest
+    assert "pairs of these 80 rows" in repr(estimate)
+    exact = fitted.kernel_(data[120:])
+    error = (fitted.approximate_kernel(data[120:]) - exact)[~np.eye(80, dtype=bool)]
+    deviation = np.std(error**2) / np.sqrt(2000)
+    assert abs(estimate.rms**2 - np.mean(error**2)) <= 5 * deviation + 1e-24
+    between = fitted.error(data[120:160], data[160:], n_pairs=500)
+    assert "40 and 40 rows" in between.population
+
+
+def test_disjoint_pairs_speak_of_new_rows():
+    features = qf.RandomFourier(random_state=0).fit(X)
+    assert "new rows" in features.error(X, n_pairs=100).population
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 3])
+@pytest.mark.parametrize(
+    "kernel",
+    [qf.Gaussian(0.5), qf.Cauchy(0.5), qf.Matern(2.5, 0.5, product=True)],
+    ids=lambda kernel: type(kernel).__name__,
+)
+def test_a_grid_for_a_tolerance_meets_it_and_one_node_less_would_not(kernel, n_features):
+    for tol in (1e-1, 1e-2, 1e-4) if isinstance(kernel, qf.Gaussian) else (1e-1, 3e-2):
+        grid = qf.DenseGrid.for_tolerance(kernel, tol, diameter=2.0, n_features=n_features)
+        assert grid.certificate(diameter=2.0).value <= tol
+        corners = np.outer([0.0, 1.0], np.full(n_features, 2.0))
+        fewer = qf.DenseGrid(kernel, n_points=grid.n_points - 1).fit(corners)
+        try:
+            assert fewer.certificate(diameter=2.0).value > tol
+        except ValueError:
+            continue
+
+
+def test_a_tolerance_out_of_reach_says_so():
+    with pytest.raises(ValueError, match="smoother kernel"):
+        qf.DenseGrid.for_tolerance(qf.Laplacian(1.0), 1e-6, diameter=2.0)
+
+
+def test_the_front_door_proves_a_tolerance_where_it_can():
+    features = qf.KernelFeatures(qf.Gaussian(0.5), tol=1e-3).fit(X)
+    assert isinstance(features.map_, qf.DenseGrid)
+    assert "certified" in features.report_.reason
+    assert seen(features, X) <= features.certificate(X).value <= 1e-3
+
+
+def test_the_front_door_estimates_a_tolerance_elsewhere(rng):
+    rows = rng.normal(size=(600, 8)) * np.linspace(1, 0.1, 8)
+    features = qf.KernelFeatures(qf.Gaussian(0.1), tol=1e-2, random_state=0).fit(rows)
+    assert "95% confidence" in features.report_.reason
+    fresh = rng.normal(size=(300, 8)) * np.linspace(1, 0.1, 8)
+    error = np.abs(features.approximate_kernel(fresh) - features.kernel_(fresh))
+    assert np.mean(error > 1e-2) < 0.002
+
+
+def test_the_front_door_says_what_is_reachable(rng):
+    rows = rng.normal(size=(400, 12))
+    with pytest.raises(ValueError, match=r"at most 32 columns.*reaches \d"):
+        qf.KernelFeatures(tol=1e-6, max_components=32, random_state=0).fit(rows)
+    with pytest.raises(ValueError, match=r"tol.*-1"):
+        qf.KernelFeatures(tol=-1).fit(rows)
