@@ -1,6 +1,6 @@
 """CPU times of non-negative least squares with many candidates, beside scipy at its size.
 
-OMP_NUM_THREADS=1 python bench_nnls.py
+OMP_NUM_THREADS=1 python benchmarks/nnls.py
 """
 
 from __future__ import annotations
@@ -8,8 +8,9 @@ from __future__ import annotations
 import time
 
 import numpy as np
-import reweight
 import scipy.optimize
+
+from quadfeat import _nnls, reweight
 
 
 def problem(n_pairs: int, n_candidates: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -34,7 +35,7 @@ def main() -> None:
         weights = scipy.optimize.nnls(matrix, target, maxiter=20_000)[0]
         line(f"scipy 500 x 2,500, d={d}", time.process_time() - began, matrix, target, weights)
         began = time.process_time()
-        solution = reweight.nonnegative_least_squares_columns(matrix, target)
+        solution = _nnls.nonnegative_least_squares_columns(matrix, target)
         line(
             f"ours  500 x 2,500, d={d}, kkt {solution.kkt_residual:.0e}",
             time.process_time() - began, matrix, target, solution.weights,
@@ -43,7 +44,7 @@ def main() -> None:
         matrix, target = problem(2000, 20_000, d, seed=0)
         for count in (500, 1000):
             began = time.process_time()
-            solution = reweight.nonnegative_least_squares_columns(matrix, target, max_support=count)
+            solution = _nnls.nonnegative_least_squares_columns(matrix, target, max_support=count)
             line(
                 f"ours  2,000 x 20,000, d={d}, to {count}",
                 time.process_time() - began, matrix, target, solution.weights,

@@ -1,5 +1,6 @@
 """Kernel machines at linear cost: deterministic quadrature features for scikit-learn."""
 
+from ._engine import engine_info
 from .adaptive import FramedGrid, HermiteMercer, KernelFeatures, Landmarks
 from .features import FeatureMap
 from .fourier import (
@@ -24,6 +25,7 @@ from .kernels import (
     Smoothed,
     Spectral,
 )
+from .plotting import CompareDisplay, ErrorDisplay
 from .rules import Rule
 
 __version__ = "0.1.0"
@@ -31,8 +33,10 @@ __version__ = "0.1.0"
 __all__ = [
     "Anova",
     "Cauchy",
+    "CompareDisplay",
     "Convolution",
     "DenseGrid",
+    "ErrorDisplay",
     "FeatureMap",
     "FramedGrid",
     "Gaussian",
@@ -53,4 +57,5 @@ __all__ = [
     "Spectral",
     "SphericalRadial",
     "SubsampledGrid",
+    "engine_info",
 ]

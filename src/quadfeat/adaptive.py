@@ -439,9 +439,10 @@ class KernelFeatures(FeatureMap):
         if not gaussian:
             return
         yield "SphericalRadial", SphericalRadial(kernel, **common)
-        if d <= 8:
-            yield "FramedGrid", FramedGrid(kernel, n_components=p)
-        if p * (d + 1) <= 2 * MAX_PARAMETERS:
+        if p * (d + 1) > 2 * MAX_PARAMETERS:
+            if d <= 8:
+                yield "FramedGrid", FramedGrid(kernel, n_components=p)
+        else:
             # Grids lie well in few directions; in more, orthogonal nodes are the better start.
             start = FramedGrid() if d <= 5 else OrthogonalFourier()
             start.set_params(n_components=p)

@@ -15,6 +15,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import LabelBinarizer
 
+from .adaptive import HermiteMercer, KernelFeatures, Landmarks
 from .features import FeatureMap
 from .fourier import (
     OrthogonalFourier,
@@ -41,6 +42,9 @@ _MAPS: dict[str, Callable[[Gaussian, int], Any]] = {
     "QuasiRandomFourier": lambda k, p: QuasiRandomFourier(k, n_components=p, random_state=0),
     "OrthogonalFourier": lambda k, p: OrthogonalFourier(k, n_components=p, random_state=0),
     "ReweightedGrid": lambda k, p: ReweightedGrid(k, n_components=p, random_state=0),
+    "HermiteMercer": lambda k, p: HermiteMercer(k, n_components=p),
+    "Landmarks": lambda k, p: Landmarks(k, n_components=p, random_state=0),
+    "KernelFeatures": lambda k, p: KernelFeatures(k, n_components=p, random_state=0),
 }
 
 

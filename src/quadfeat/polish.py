@@ -12,7 +12,7 @@ from .rules import Floats
 # A step costs about pairs * parameters^2 multiply-adds; beyond this many parameters it takes
 # more than a second.
 MAX_PARAMETERS = 2000
-_WORK = 2e10  # multiply-adds of the steps together where none are asked for
+_WORK = 6e9  # multiply-adds of the steps together where none are asked for
 
 
 def polish(

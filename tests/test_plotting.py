@@ -1,0 +1,58 @@
+"""Displays follow scikit-learn's conventions and draw from records."""
+
+import matplotlib as mpl
+import numpy as np
+
+mpl.use("Agg")
+
+import matplotlib.pyplot as plt
+import pytest
+
+import quadfeat as qf
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+def test_errors_of_pairs_lie_under_the_certificate(rng):
+    X = rng.uniform(-1, 1, size=(200, 2))
+    features = qf.DenseGrid(qf.Gaussian(0.5), n_points=6).fit(X)
+    _, ax = plt.subplots()
+    display = qf.ErrorDisplay.from_estimator(features, X, ax=ax)
+    assert display.ax_ is ax
+    assert display.figure_ is ax.figure
+    assert max(r["observed"] for r in display.records) <= display.records[0]["promised"]
+    assert ax.get_xlabel()
+    assert ax.get_ylabel()
+    assert [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_a_map_without_a_certificate_is_drawn_without_one(rng):
+    X = rng.normal(size=(50, 20))
+    display = qf.ErrorDisplay.from_estimator(qf.RandomFourier(random_state=0).fit(X), X)
+    assert display.records[0]["promised"] is None
+
+
+def test_promises_lie_between_the_seen_and_the_asked_for():
+    display = qf.ErrorDisplay.from_tolerances(
+        qf.Gaussian(0.5), [1e-1, 1e-3, 1e-5], diameter=3.0, n_features=2
+    )
+    for record in display.records:
+        assert record["observed"] <= record["promised"] <= record["x"]
+    again = qf.ErrorDisplay(display.records, against="tolerance").plot()
+    assert again.ax_.get_xscale() == "log"
+
+
+def test_comparisons_are_drawn_from_records_alone():
+    records = [
+        {"map": name, "columns": p, "rms": scale / p}
+        for name, scale in (("RBFSampler (sklearn)", 2.0), ("RandomFourier", 1.0))
+        for p in (64, 256)
+    ]
+    display = qf.CompareDisplay.from_records(records)
+    labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert labels == ["RBFSampler (sklearn)", "RandomFourier"]
+    np.testing.assert_array_equal(display.ax_.lines[1].get_ydata(), [1 / 64, 1 / 256])
