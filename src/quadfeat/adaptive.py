@@ -26,6 +26,8 @@ from .kernels import Gaussian, Kernel
 from .polish import MAX_PARAMETERS
 from .rules import Floats, Rule
 
+_COMPRESSORS = 20_000  # rows that a compression learns from
+
 
 class FramedGrid(FourierMap):
     """A grid along the principal directions of the data, its smallest weights dropped.
@@ -106,6 +108,8 @@ class HermiteMercer(_Expansion):
     compress : bool
         Expand to four times the columns and project on the principal ones: less error on
         correlated or heavy-tailed data, for a product of 4 p x p per row. For p up to about 512.
+    random_state : int, RandomState or None
+        Draws the rows that `compress` learns from where there are more than 20,000.
 
     Examples
     --------
@@ -116,11 +120,17 @@ class HermiteMercer(_Expansion):
     """
 
     def __init__(
-        self, kernel: Kernel | None = None, *, n_components: int = 256, compress: bool = False
+        self,
+        kernel: Kernel | None = None,
+        *,
+        n_components: int = 256,
+        compress: bool = False,
+        random_state: Any = None,
     ) -> None:
         self.kernel = kernel
         self.n_components = n_components
         self.compress = compress
+        self.random_state = random_state
 
     def _check(self) -> None:
         check_count("n_components", self.n_components, example=256)
@@ -129,7 +139,11 @@ class HermiteMercer(_Expansion):
         width = 4 * self.n_components if self.compress else self.n_components
         basis = mercer.hermite_mercer(self.kernel_, X, width)
         if self.compress and basis.n_columns > self.n_components:
-            basis = mercer.compress(basis, X, self.n_components)
+            rows = X
+            if len(X) > _COMPRESSORS:
+                drawn = generator(self.random_state).choice(len(X), _COMPRESSORS, replace=False)
+                rows = X[np.sort(drawn)]
+            basis = mercer.compress(basis, rows, self.n_components)
         self.basis_ = basis
         self.signs_ = np.ones(basis.n_columns)
         return basis.n_columns
@@ -411,10 +425,9 @@ class KernelFeatures(FeatureMap):
         one_group = len(self._groups) == 1
         gaussian = isinstance(kernel, Gaussian)
         if not self.shift_invariant:
-            yield "HermiteMercer", HermiteMercer(kernel, n_components=p)
+            yield "HermiteMercer", HermiteMercer(kernel, **common)
             if p <= 512:
-                name = "HermiteMercer(compress=True)"
-                yield name, HermiteMercer(kernel, n_components=p, compress=True)
+                yield "HermiteMercer(compress=True)", HermiteMercer(kernel, compress=True, **common)
             if len(self._groups) <= 100:
                 yield "Landmarks", Landmarks(kernel, **common)
                 if p <= 512:

@@ -385,7 +385,7 @@ def _expansion(
 
 
 # --- compression ------------------------------------------------------------------------------
-def compress(basis: MercerBasis, X: Matrix, p: int, *, max_rows: int = 20_000) -> MercerBasis:
+def compress(basis: MercerBasis, X: Matrix, p: int) -> MercerBasis:
     """The basis with its pool of columns projected to `p` by the second moments of the features.
 
     The projection has orthonormal columns, so the residual law stays; on the rows used, no other
@@ -395,13 +395,12 @@ def compress(basis: MercerBasis, X: Matrix, p: int, *, max_rows: int = 20_000) -
     each other; beyond 4096 such columns only one by one, to p. Costs rows * pool^2 and the
     eigenvectors of the pool to make, pool * p per row to apply: for p up to about 512 per group.
     """
-    rows = X[:: -(-len(X) // max_rows)]
     if len(basis.expansions) > 1:
         joint = int(1.5 * p) <= _JOINT
-        basis = _compress_groups(basis, rows, int(1.5 * p) if joint else p)
+        basis = _compress_groups(basis, X, int(1.5 * p) if joint else p)
         if not joint:
             return basis
-    moment = _second_moments(rows, basis)
+    moment = _second_moments(X, basis)
     return replace(basis, projection=np.ascontiguousarray(_principal(moment, p)[1]))
 
 
