@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 ENGINE := CMakeLists.txt $(wildcard src/quadfeat/_engine/*.cpp src/quadfeat/_engine/*.hpp)
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench accuracy clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/quadfeat demo
@@ -21,6 +21,11 @@ lint: $(VENV)/dev.stamp
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/quadfeat bench
+
+accuracy: $(VENV)/dev.stamp
+	$(BIN)/python benchmarks/accuracy.py
+
+include sanitize.mk
 
 clean:
 	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache

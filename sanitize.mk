@@ -1,7 +1,6 @@
 # Address-, undefined-behaviour- and thread-sanitizer builds pass the engine's tests.
-PYTHON ?= .venv/bin/python
 SANITIZE_BUILD = build/sanitize
-ENGINE = src/quadfeat/_engine
+ENGINE_DIR = src/quadfeat/_engine
 
 # An editable install answers imports before PYTHONPATH does: it has to step aside.
 define SANITIZED_TESTS
@@ -9,31 +8,31 @@ import sys
 sys.meta_path[:] = [f for f in sys.meta_path if not type(f).__module__.startswith("_editable")]
 import pytest, quadfeat._engine as engine
 assert "sanitize" in engine._core.__file__, engine._core.__file__
-sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "tests/test_engine.py"]))
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "tests/test_engine.py", "tests/test_engine_mercer.py"]))
 endef
 export SANITIZED_TESTS
 
 .PHONY: sanitize sanitize-address sanitize-undefined sanitize-thread
-sanitize: sanitize-address sanitize-undefined sanitize-thread
+sanitize: $(VENV)/dev.stamp sanitize-address sanitize-undefined sanitize-thread
 
 # The library is loaded by an interpreter that was built without it, so it comes first by LD_PRELOAD;
 # the interpreter's own leaks are not ours to count.
 sanitize-address sanitize-undefined: sanitize-%:
 	cmake -S . -B $(SANITIZE_BUILD)/$* -G Ninja -DQUADFEAT_SANITIZE=$* \
-	  -DPython_EXECUTABLE=$(abspath $(PYTHON)) -DCMAKE_BUILD_TYPE=RelWithDebInfo
+	  -DPython_EXECUTABLE=$(abspath $(BIN)/python) -DCMAKE_BUILD_TYPE=RelWithDebInfo
 	cmake --build $(SANITIZE_BUILD)/$*
 	rm -rf $(SANITIZE_BUILD)/$*/package && mkdir -p $(SANITIZE_BUILD)/$*/package
 	cp -r src/quadfeat $(SANITIZE_BUILD)/$*/package/
 	cp $(SANITIZE_BUILD)/$*/_core*.so $(SANITIZE_BUILD)/$*/package/quadfeat/_engine/
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 	LD_PRELOAD="$$(g++ -print-file-name=lib$(if $(filter address,$*),asan,ubsan).so) $$(g++ -print-file-name=libstdc++.so)" \
-	PYTHONPATH=$(SANITIZE_BUILD)/$*/package $(PYTHON) -P -c "$$SANITIZED_TESTS"
+	PYTHONPATH=$(SANITIZE_BUILD)/$*/package $(BIN)/python -P -c "$$SANITIZED_TESTS"
 
 # Python itself is not clean under the thread sanitizer: the kernels run in a driver of their own.
 sanitize-thread:
 	mkdir -p $(SANITIZE_BUILD)/thread
 	cd $(SANITIZE_BUILD)/thread && for unit in "baseline" "avx2 -mavx2 -mfma -mprfchw" \
 	  "avx512 -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma -mprfchw"; do set -- $$unit; name=$$1; shift; \
-	  g++ -std=c++17 -O2 -g -ffp-contract=off -Wno-psabi -fsanitize=thread $$@ -c $(abspath $(ENGINE))/kernels_$$name.cpp || exit 1; done
+	  g++ -std=c++17 -O2 -g -ffp-contract=off -Wno-psabi -fsanitize=thread $$@ -c $(abspath $(ENGINE_DIR))/kernels_$$name.cpp || exit 1; done
 	g++ -std=c++17 -O2 -g -fsanitize=thread tests/engine_threads.cpp $(SANITIZE_BUILD)/thread/*.o -o $(SANITIZE_BUILD)/thread/run -pthread
 	$(SANITIZE_BUILD)/thread/run

@@ -31,6 +31,7 @@ ORDER = [
     "testing",
     "plotting",
     "demo",
+    "bench",
     "__init__",
     "cli",
 ]

@@ -371,6 +371,15 @@ def test_a_forked_child_gets_the_same_answer():
     subprocess.run([sys.executable, "-c", script, here], check=True, timeout=60)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_empty_arrays_start_on_a_cache_line(dtype):
+    for n, p in [(0, 3), (3, 0), (1, 1), (7, 5), (2000, 999)]:
+        out = _engine.empty(n, p, dtype)
+        assert out.shape == (n, p) and out.dtype == dtype
+        assert out.flags.c_contiguous and out.flags.writeable
+        assert out.size == 0 or out.ctypes.data % 64 == 0
+
+
 def test_thread_count_honours_the_environment(monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     available = _engine.thread_count()
@@ -378,6 +387,21 @@ def test_thread_count_honours_the_environment(monkeypatch):
     for asked, expected in [("1", 1), ("1,4", 1), ("9999", available), ("", available)]:
         monkeypatch.setenv("OMP_NUM_THREADS", asked)
         assert _engine.thread_count() == expected
+
+
+def test_joblib_workers_use_their_share_of_the_cpus(monkeypatch):
+    """joblib sets OMP_NUM_THREADS in its workers to the CPUs divided by the workers."""
+    joblib = pytest.importorskip("joblib")
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    workers = max(2, joblib.cpu_count())
+    script = (
+        "import joblib, sys; from quadfeat import _engine\n"
+        "jobs = [joblib.delayed(_engine.thread_count)() for _ in range(8)]\n"
+        "print(set(joblib.Parallel(n_jobs=int(sys.argv[1]), backend='loky')(jobs)))\n"
+    )
+    command = [sys.executable, "-c", script, str(workers)]
+    done = subprocess.run(command, check=True, timeout=120, capture_output=True, text=True)
+    assert done.stdout.strip() == "{1}"
 
 
 def test_engine_info_says_what_runs(monkeypatch):
@@ -395,3 +419,27 @@ def test_import_survives_a_missing_core():
         "assert info['engine'] == 'numpy' and 'not installed' in info['reason'], info\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_missing_core_is_told_once_at_first_use(asked):
+    script = (
+        "import sys, warnings; sys.modules['quadfeat._engine._core'] = None\n"
+        "with warnings.catch_warnings(record=True) as at_import:\n"
+        "    warnings.simplefilter('always'); import quadfeat._engine as e\n"
+        "import numpy as np; from quadfeat._reference import FourierPlan\n"
+        "plan = FourierPlan.dense(np.ones((2, 1)), np.ones(2))\n"
+        "with warnings.catch_warnings(record=True) as told:\n"
+        "    warnings.simplefilter('always'); e.engine_info()\n"
+        "    assert not told\n"
+        "    for _ in range(3): e.fourier(np.ones((1, 1)), plan, np.empty((1, 4)))\n"
+        "assert not at_import and len(told) == int(sys.argv[1]), told\n"
+        "for w in told:\n"
+        "    assert w.category is UserWarning and 'C++17 compiler' in str(w.message)\n"
+        "    assert w.filename == '<string>', w.filename\n"
+    )
+    environment = {k: v for k, v in os.environ.items() if k != "QUADFEAT_ISA"}
+    if asked:
+        environment["QUADFEAT_ISA"] = "numpy"
+    command = [sys.executable, "-c", script, str(int(not asked))]
+    subprocess.run(command, check=True, timeout=60, env=environment)

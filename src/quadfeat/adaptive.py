@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from . import bounds, frames, mercer
+from . import _engine, bounds, frames, mercer
 from ._checks import check_choice, check_count, check_positive, generator
 from ._enclosure import ROUNDING
 from .features import FeatureMap, FourierMap, Matrix
@@ -149,7 +149,7 @@ class HermiteMercer(_Expansion):
         return basis.n_columns
 
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
-        mercer.evaluate(X, self.basis_, out)
+        _engine.mercer(X, self.basis_, out, twin=mercer.evaluate)
 
 
 class Landmarks(_Expansion):

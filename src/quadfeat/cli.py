@@ -22,6 +22,7 @@ except ImportError as missing:
     sys.exit(f"the quadfeat command needs {missing.name}: pip install 'quadfeat[cli]'")
 
 from . import __version__
+from . import bench as benchmark
 from . import demo as demonstration
 from ._engine import engine_info
 from .plotting import CompareDisplay
@@ -78,6 +79,32 @@ def demo(
     console.print(_demo_table(records))
     console.print(_demo_verdict(records))
     console.print(f"\nPicture: [bold]{picture}[/]   records: {out / 'records.jsonl'}")
+
+
+@app.command()
+def bench(
+    quick: Annotated[bool, typer.Option(help="A look in a minute, not a measurement.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder for the picture and the records.")] = Path(
+        "quadfeat-bench"
+    ),
+    as_json: Json = False,
+) -> None:
+    """Feature generation timed beside scikit-learn, NumPy and the machine's own limits."""
+    out.mkdir(parents=True, exist_ok=True)
+    console = Console(stderr=as_json)
+    with _progress(console) as progress:
+        task = progress.add_task("timing", total=benchmark.steps())
+        records = benchmark.run(
+            quick, lambda text: progress.update(task, advance=1, description=text)
+        )
+    (out / "speed.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    benchmark.draw(records, out / "speed.png")
+    if as_json:
+        for record in records:
+            print(json.dumps(record))
+        return
+    print(benchmark.table(records))
+    console.print(f"\nPicture: [bold]{out / 'speed.png'}[/]   records: {out / 'speed.jsonl'}")
 
 
 @app.command()

@@ -516,6 +516,14 @@ class Kronecker {
     KroneckerWork<T> work_{};
 };
 
+}  // namespace
+}  // namespace quadfeat
+
+#include "mercer_plan.hpp"
+
+namespace quadfeat {
+namespace {
+
 // ---- the rest -----------------------------------------------------------------------------------
 
 template <class T>
@@ -585,4 +593,6 @@ NB_MODULE(_core, m) {
 #endif
     quadfeat::bind<float>(m, "Fourier32", "Kronecker32");
     quadfeat::bind<double>(m, "Fourier64", "Kronecker64");
+    quadfeat::bind_mercer<float>(m, "Mercer32");
+    quadfeat::bind_mercer<double>(m, "Mercer64");
 }

@@ -89,6 +89,50 @@ struct KroneckerWork {
     T constant;
 };
 
+constexpr index kMercerRows = 32;  // rows that share one pass over a rotation, at most
+constexpr index kMercerTile = 6;   // directions of a tile of the rotation, at most
+// Axes of a tile of the rotation, at most: those of the rows stay in the first-level cache.
+template <class T>
+constexpr index kMercerDepth = 16 * 1024 / index(sizeof(T)) / kMercerRows;
+
+// The eigenfunctions of one Gaussian kernel; see Expansion in mercer.py.
+template <class T>
+struct MercerGroup {
+    index axes, directions;
+    const index* axis;            // (axes,)
+    const T *scale, *mean;        // (axes,)
+    const T* rotation;            // tiles (axes, directions), those of the first axes first
+    const T *envelope, *length;   // (directions,)
+    const T* limit;               // (directions,) |t| beyond which every column is zero
+    const index* sizes;           // (directions,)
+    const T *rise, *fall;         // sizes - 1 of every direction
+    T amplitude;
+    bool has_rest;                // there are fewer directions than axes
+    index table, base;            // elements before its first table, and before its base
+    index t;                      // directions of its chunk before its own
+};
+
+// Groups whose tables are in the cache together. Entries are vectors with rows in lanes: tables and
+// bases, then the parents: those columns that are a factor of others. Column c is the product of two
+// of them, factors[2 * c] and the number after it, counted in elements. The last vector of columns
+// overlaps the one before it; there are no vectors if there are fewer columns than lanes.
+struct MercerChunk {
+    index first, last;  // groups
+    index column, columns, vectors;
+    const std::int32_t* factors;
+    index parent, parents;  // elements before the first parent, and the number of parents
+    const std::int32_t* parent_factors;
+};
+
+template <class T>
+struct MercerWork {
+    const MercerGroup<T>* groups;
+    index chunks;
+    const MercerChunk* chunk;
+    index most_axes;                                  // of a group
+    index most_groups, most_directions, most_entries;  // of a chunk
+};
+
 enum class Status : int { ok = 0, overflow = 1 };
 
 // Scratch a thread needs, in bytes; it is aligned to a cache line.
@@ -101,6 +145,10 @@ struct Kernels {
     index (*kronecker_scratch)(const KroneckerWork<T>&, const Input<T>&);
     Status (*kronecker)(const KroneckerWork<T>&, const Input<T>&, const Output<T>&, index begin,
                         index end, void* scratch);
+    index (*mercer_scratch)(const MercerWork<T>&, const Input<T>&);
+    Status (*mercer)(const MercerWork<T>&, const Input<T>&, const Output<T>&, index begin, index end,
+                     void* scratch);  // at most kMercerRows rows
+    void (*exp)(const T* x, T* to, index count);
     void (*sincos)(const T* half_turns, T* cosine, T* sine, index count);
     void (*write)(T* to, index count, T value);  // around the cache: the limit of every output
 };

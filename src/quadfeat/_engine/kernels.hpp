@@ -1,6 +1,7 @@
 // The shapes of work, for one instruction set. Included by a kernels_*.cpp only (see engine.hpp).
 #pragma once
 
+#include "mercer.hpp"
 #include "sincos.hpp"
 #include "stage.hpp"
 
@@ -169,27 +170,46 @@ void fourier_vectors(const Block<T>& block, index rows, const index* axes, const
                                  -overlap, real, imaginary);
 }
 
-// The loose nodes of a set: rows in lanes, results scattered over the rows.
+// The loose nodes of a set: rows in lanes, results scattered over the rows. Two vectors of rows and
+// four partial sums each keep eight sums in flight: one alone would wait for its own latency.
 template <class T, bool Wide>
 void fourier_loose(const Block<T>& block, const T* x_lanes, index rows, const index* axes,
                    const NodeSet<T>& set, T* cosine, T* sine, index stride) {
+    constexpr int N = kBlockRows >= 2 * lanes<T> ? 2 : 1;
+    constexpr int parts = 4;
     for (index j = 0; j < set.loose; ++j) {
         const T* node = set.singles + j * set.axes;
-        const vec<T> amplitude = fill<T>(set.single_amplitudes[j]);
-        T real[kBlockRows], imaginary[kBlockRows];
-        for (index r = 0; r < rows; r += lanes<T>) {
-            vec<T> angle = load(x_lanes + axes[0] * kBlockRows + r) * fill<T>(node[0]);
-            for (index k = 1; k < set.axes; ++k)
-                angle = fma(load(x_lanes + axes[k] * kBlockRows + r), fill<T>(node[k]), angle);
-            vec<T> c, s;
-            sincos<T, Wide, 1>(block.table, &angle, &amplitude, &c, &s);
-            store(real + r, c);
-            store(imaginary + r, s);
-        }
+        const vec<T> one = fill<T>(set.single_amplitudes[j]);
         const index column = set.count - set.loose + j;
-        for (index r = 0; r < rows; ++r) {
-            cosine[r * stride + column] = real[r];
-            sine[r * stride + column] = imaginary[r];
+        for (index r = 0; r < rows; r += N * lanes<T>) {
+            vec<T> sum[parts][N] = {}, amplitude[N], c[N], s[N];
+            const auto add = [&](index k, int part) {
+                const vec<T> value = fill<T>(node[k]);
+                const T* x = x_lanes + axes[k] * kBlockRows + r;
+                for (int i = 0; i < N; ++i)
+                    sum[part][i] = fma(load(x + i * lanes<T>), value, sum[part][i]);
+            };
+            index k = 0;
+            for (; k + parts <= set.axes; k += parts)
+                for (int part = 0; part < parts; ++part) add(k + part, part);
+            for (; k < set.axes; ++k) add(k, 0);
+            for (int i = 0; i < N; ++i) {
+                sum[0][i] = (sum[0][i] + sum[1][i]) + (sum[2][i] + sum[3][i]);
+                amplitude[i] = one;
+            }
+            sincos<T, Wide, N>(block.table, sum[0], amplitude, c, s);
+            T real[N * lanes<T>], imaginary[N * lanes<T>];
+            for (int i = 0; i < N; ++i) {
+                store(real + i * lanes<T>, c[i]);
+                store(imaginary + i * lanes<T>, s[i]);
+            }
+            T* to_cosine = cosine + r * stride + column;
+            T* to_sine = sine + r * stride + column;
+            const index some = rows - r < N * lanes<T> ? rows - r : N * lanes<T>;
+            for (index i = 0; i < some; ++i) {
+                to_cosine[i * stride] = real[i];
+                to_sine[i * stride] = imaginary[i];
+            }
         }
     }
 }
@@ -452,8 +472,8 @@ void write(T* to, index count, T value) {
 
 template <class T>
 constexpr Kernels<T> kernels() {
-    return {fourier_scratch<T>, fourier<T>,      kronecker_scratch<T>,
-            kronecker<T>,       sincos_array<T>, write<T>};
+    return {fourier_scratch<T>, fourier<T>, kronecker_scratch<T>, kronecker<T>, mercer_scratch<T>,
+            mercer<T>,          exp_array<T>, sincos_array<T>,      write<T>};
 }
 
 }  // namespace QUADFEAT_ISA

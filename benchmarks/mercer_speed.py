@@ -1,0 +1,85 @@
+"""Hermite-Mercer features against Nystroem and against the engine's own Fourier pairs.
+
+    python benchmarks/mercer_speed.py [--columns 1024] [--rows 4000] [--runs 9] [--output FILE]
+
+One thread; every time is the minimum of interleaved runs. The engine writes into reused memory;
+`Nystroem.transform` makes its own, which is how it is used. The ratios are what to read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.kernel_approximation import Nystroem
+from threadpoolctl import threadpool_limits
+
+from quadfeat import Gaussian, _engine, mercer
+from quadfeat._reference import FourierPlan
+
+AXES = (20, 64, 784)
+
+
+def jobs(n: int, d: int, p: int, dtype: Any) -> tuple[int, dict[str, Callable[[], object]]]:
+    """Ways to p columns for n rows, and the directions in use of d whose spread falls as 1 / i."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d)) / np.arange(1, d + 1)
+    gamma = 0.5 / float(np.median(np.sum((X[::2] - X[1::2]) ** 2, axis=1)))
+    basis = mercer.hermite_mercer(Gaussian(gamma), X, p)
+    nodes = np.sqrt(2 * gamma) * rng.normal(size=(p // 2, d))
+    plan = FourierPlan.dense(nodes, np.full(p // 2, np.sqrt(2 / p)))
+    X = X.astype(dtype)
+    ours, pairs, reference = (np.zeros((n, p), dtype=dtype) for _ in range(3))
+    nystroem = Nystroem(gamma=gamma, n_components=p, random_state=0).fit(X)
+    return basis.expansions[0].rotation.shape[1], {
+        "mercer": lambda: _engine.mercer(X, basis, ours, 1, twin=mercer.evaluate),
+        "fourier": lambda: _engine.fourier(X, plan, pairs, 1),
+        "nystroem": lambda: nystroem.transform(X),
+        "numpy": lambda: mercer.evaluate(X, basis, reference),
+    }
+
+
+def fastest(some: dict[str, Callable[[], object]], runs: int) -> dict[str, float]:
+    best = dict.fromkeys(some, np.inf)
+    for _ in range(runs):
+        for name, job in some.items():
+            start = time.perf_counter()
+            job()
+            best[name] = min(best[name], time.perf_counter() - start)
+    return best
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("--rows", type=int, default=4000)
+    parser.add_argument("--columns", type=int, default=1024)
+    parser.add_argument("--runs", type=int, default=9)
+    parser.add_argument("--output", type=Path)
+    args = parser.parse_args()
+    records = []
+    print(f"{args.rows} rows, {args.columns} columns, one thread, {_engine.engine_info()['isa']}")
+    print("axes  directions  dtype      mercer ms   Nystroem /   Fourier /   NumPy twin /")
+    for d in AXES:
+        for dtype in (np.float32, np.float64):
+            with threadpool_limits(1):
+                directions, some = jobs(args.rows, d, args.columns, dtype)
+                best = fastest(some, args.runs)
+            ours, kind = best["mercer"], np.dtype(dtype).name
+            records.append({"axes": d, "directions": directions, "dtype": kind, "seconds": best})
+            ratios = [best[name] / ours for name in ("nystroem", "fourier", "numpy")]
+            print(
+                f"{d:4d}  {directions:10d}  {kind}  {1e3 * ours:10.2f}   "
+                f"{ratios[0]:9.1f}x  {ratios[1]:9.2f}x  {ratios[2]:12.1f}x",
+                flush=True,
+            )
+    if args.output:
+        args.output.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+if __name__ == "__main__":
+    main()
