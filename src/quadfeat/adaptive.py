@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from . import _engine, bounds, frames, mercer
@@ -25,6 +26,8 @@ from .fourier import (
 from .kernels import Gaussian, Kernel
 from .polish import MAX_PARAMETERS
 from .rules import Floats, Rule
+
+Indices = npt.NDArray[np.intp]
 
 _COMPRESSORS = 20_000  # rows that a compression learns from
 
@@ -258,7 +261,7 @@ class Report:
         return f"<table><tr>{cells}</tr>{lines}</table><p>* {html.escape(self.reason)}</p>"
 
 
-_JUDGES = 500  # rows held out to judge on
+_JUDGES = 1000  # rows held out to judge on
 _LEARNERS = 4000  # rows that candidates learn from before one is chosen
 
 
@@ -335,15 +338,15 @@ class KernelFeatures(FeatureMap):
 
     def _best(self, X: Matrix, width: int, rng: np.random.Generator) -> tuple[FeatureMap, Report]:
         """The best map of a width, and what was tried."""
-        order = rng.permutation(len(X))
-        held_out = min(_JUDGES, len(X) // 4) if len(X) >= 20 else 0
-        judges = X[order[:held_out]] if held_out else X
-        learners = X[np.sort(order[held_out:][:_LEARNERS])]
+        held_out, weights = _held_out(X, rng)
+        judges = X[held_out] if len(held_out) else X
+        others = np.delete(np.arange(len(X)), held_out)
+        learners = X[np.sort(rng.permutation(others)[:_LEARNERS])]
         exact, at_zero = self.kernel_(judges), self.kernel_.at_zero(X.shape[1])
         trials, fitted = [], {}
         seed = int(rng.integers(2**31 - 1))
         for name, candidate in self._candidates(X.shape[1], width, seed):
-            trial = _try(name, candidate, learners, judges, exact, at_zero)
+            trial = _try(name, candidate, learners, judges, weights, exact, at_zero)
             trials.append(trial)
             if not trial.note:
                 fitted[name] = candidate
@@ -473,6 +476,7 @@ def _try(
     candidate: FeatureMap,
     learners: Matrix,
     judges: Matrix,
+    weights: Floats,
     exact: Floats,
     at_zero: float,
 ) -> Trial:
@@ -480,14 +484,40 @@ def _try(
         error = (candidate.fit(learners).approximate_kernel(judges) - exact) / at_zero
     except ValueError as refusal:
         return Trial(name, 0, np.inf, np.inf, np.inf, note=str(refusal).split(";")[0][:60])
-    apart = error[~np.eye(len(error), dtype=bool)] if len(error) > 1 else error
+    pairs = np.multiply.outer(weights, weights)
+    if len(error) > 1:
+        np.fill_diagonal(pairs, 0.0)
+    square = np.average(np.square(error, dtype=np.float64), weights=pairs)
     return Trial(
         name,
         candidate._n_features_out,
-        float(np.sqrt(np.mean(np.square(apart, dtype=np.float64)))),
-        float(np.abs(apart).max()),
+        float(np.sqrt(square)),
+        float(np.abs(error[pairs > 0]).max()),
         _cost(candidate),
     )
+
+
+def _held_out(X: Matrix, rng: np.random.Generator) -> tuple[Indices, Floats]:
+    """Rows to judge on, and how many rows each stands for.
+
+    In heavy-tailed data the few outermost rows decide the error, and a plain sample may hold none
+    of them: the outermost half percent and five percent are sampled more densely, and weigh less.
+    """
+    n = len(X)
+    if n < 20:
+        return np.arange(0), np.ones(n)
+    deviation = np.maximum(X.std(axis=0), np.finfo(X.dtype).tiny)
+    distance = np.linalg.norm((X - X.mean(axis=0)) / deviation, axis=1)
+    ranked = np.argsort(-distance, kind="stable")
+    cuts = [0, n // 200, n // 20, n]
+    rows, weights = [], []
+    for low, high, most in zip(cuts, cuts[1:], (100, 200, _JUDGES - 300), strict=False):
+        stratum = ranked[low:high]
+        count = min(len(stratum) // (2 if high < n else 4), most)
+        if count:
+            rows.append(rng.choice(stratum, size=count, replace=False))
+            weights.append(np.full(count, len(stratum) / count))
+    return np.concatenate(rows), np.concatenate(weights)
 
 
 def _cost(fitted: FeatureMap) -> float:
