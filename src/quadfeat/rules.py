@@ -218,6 +218,9 @@ def _positive_nodes(n: int, step: float) -> Floats:
     return np.linspace(first, first + n // 2 - 1, n // 2) * step
 
 
+_NEGLIGIBLE = 1e-15  # the rounding of kernels that are known as integrals
+
+
 def aliases(profile: Profile, gap: Floats, step: float, *, shifted: bool) -> Floats:
     """What the infinite equispaced rule adds to k(gap): the sum of k(gap + 2 pi m / step), m != 0.
 
@@ -227,7 +230,7 @@ def aliases(profile: Profile, gap: Floats, step: float, *, shifted: bool) -> Flo
     for m in range(1, 10_000):
         term = profile(np.abs(m * period - gap)) + profile(m * period + gap)
         total += -term if shifted and m % 2 else term
-        if np.all(term <= 1e-18):
+        if np.all(term <= _NEGLIGIBLE):
             break
     return total
 
@@ -243,11 +246,15 @@ def equispaced_bound(axis: Axis, n: int, step: float, reach: float) -> float:
     kept += step * float(axis.density(np.zeros(1))[0]) if n % 2 else 0.0
     if reach >= period:
         return 2.0
-    m = np.linspace(1.0, 2000.0, 2000) * period
     # On the one side aliases are largest at the reach, on the other at zero; those beyond the
     # last one summed are at most as many times as large as there were.
-    nearest, farthest = axis.profile(m - reach), axis.profile(m)
-    all_aliases = nearest.sum() + farthest.sum() + len(m) * (nearest[-1] + farthest[-1])
+    all_aliases = 0.0
+    for m in range(1, 2001):
+        term = float(axis.profile(np.array([m * period - reach, m * period])).sum())
+        all_aliases += term
+        if term <= _NEGLIGIBLE:
+            break
+    all_aliases += m * term
     at_zero = aliases(axis.profile, np.zeros(1), step, shifted=n % 2 == 0)[0]
     return float(min(2.0, all_aliases + max(0.0, 1 + at_zero - kept) + abs(1 - kept)))
 

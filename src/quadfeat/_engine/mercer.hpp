@@ -199,7 +199,7 @@ void mercer_tables(const MercerGroup<T>& group, const T* t, const T* distance, T
 }
 
 // The columns that are factors of others. They are computed again where they are written: storing
-// columns there makes loads wait for stores (1.1 to 1.2 times slower, benchmarks/mercer_speed.py).
+// columns there makes loads wait for stores, which cost 10 to 20 percent.
 template <class T>
 void mercer_parents(const MercerChunk& chunk, T* entries) {
     const std::int32_t* factors = chunk.parent_factors;
@@ -216,7 +216,7 @@ void mercer_columns(const MercerChunk& chunk, index first, index last, const T* 
     const std::int32_t* factors = chunk.factors + 2 * lanes<T> * first;
     const index stride = stage.stride();
     // A cache line of every row at a time: where rows are a multiple of 4 KB apart, half-written
-    // lines push each other out of the cache (1.1 to 1.3 times slower, benchmarks/mercer_speed.py).
+    // lines push each other out of the cache, which cost 10 to 30 percent.
     constexpr index wide = kLine / kBytes;
     index v = first;
     if (rows == lanes<T>)
