@@ -91,6 +91,7 @@ class DenseGrid(FourierMap):
     Examples
     --------
     >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> from quadfeat import Gaussian
     >>> DenseGrid(Gaussian(0.5), n_points=12).fit_transform(X).shape
     (100, 144)
     """
