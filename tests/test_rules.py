@@ -124,6 +124,14 @@ def test_smoothed_kernels_reach_1e_6(base, width):
     assert rules.sup_error(axis, rules.axis_rule(axis, 96, reach=3.0), 3.0) < 1e-6
 
 
+@pytest.mark.parametrize("base", [qf.Laplacian(1.0), qf.Matern(1.5, 0.5, product=True)])
+def test_smoothed_kernels_reach_1e_6_on_two_axes(base, rng):
+    kernel = qf.Smoothed(base, 0.25)
+    grid = qf.DenseGrid(kernel, n_points=80).fit([[0.0, 0.0], [3.0, 3.0]])
+    gaps = rng.uniform(-3, 3, size=(200, 2))
+    assert np.abs(grid.rule_(gaps) - kernel.at(gaps)).max() < 1e-6
+
+
 def test_what_smoothing_changes_shrinks_with_its_width():
     gaps = [qf.Smoothed(qf.Laplacian(1.0), w).introduced_error(3.0) for w in (0.5, 0.25, 0.05)]
     assert gaps[0] > gaps[1] > gaps[2] > 0
