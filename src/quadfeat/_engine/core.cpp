@@ -6,7 +6,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -15,8 +14,6 @@
 #include <new>
 #include <stdexcept>
 #include <string>
-#include <system_error>
-#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -26,6 +23,7 @@
 #endif
 
 #include "engine.hpp"
+#include "threads.hpp"
 
 namespace nb = nanobind;
 
@@ -84,58 +82,6 @@ template <class T>
 const Kernels<T>& kernels_of(const Isa& isa) {
     if constexpr (sizeof(T) == 4) return isa.f32;
     else return isa.f64;
-}
-
-// ---- threads ------------------------------------------------------------------------------------
-
-// Below this many output elements per thread, starting a thread costs more than it saves.
-constexpr index kElementsPerThread = 1 << 17;
-
-// Rows of a block: few enough that memory takes turns among few rows, enough to use nodes again.
-template <class T>
-constexpr index kRows = kLine / index(sizeof(T));
-static_assert(kRows<float> <= kBlockRows, "");
-
-struct FreeDeleter {
-    void operator()(void* p) const { std::free(p); }
-};
-
-// run(begin, end, scratch) for blocks that cover [0, rows), each by whichever thread is free. A block
-// gives the same bits whoever runs it and wherever it starts, so neither matters for the answer.
-// Threads live for this call only: nothing survives to be broken by a fork.
-template <class Run>
-Status share_rows(index rows, index columns, index block, index threads, index scratch_bytes,
-                  Run run) {
-    const index worth = rows * std::max<index>(columns, 1) / kElementsPerThread + 1;
-    threads = std::max<index>(1, std::min({threads, worth, rows}));
-    const index step =
-        std::max<index>(1, std::min<index>(block, (rows + threads - 1) / threads));
-    const index room = (scratch_bytes + kLine - 1) / kLine * kLine + kLine;
-    std::unique_ptr<void, FreeDeleter> memory(
-        std::aligned_alloc(kLine, std::size_t(room * threads)));
-    if (!memory) throw std::bad_alloc();
-
-    std::atomic<index> next{0};
-    std::atomic<int> status{int(Status::ok)};
-    const auto work = [&](index thread) {
-        void* scratch = static_cast<char*>(memory.get()) + thread * room;
-        for (;;) {
-            const index begin = next.fetch_add(step, std::memory_order_relaxed);
-            if (begin >= rows || status.load(std::memory_order_relaxed) != int(Status::ok)) return;
-            const Status result = run(begin, std::min(begin + step, rows), scratch);
-            if (result != Status::ok) status.store(int(result), std::memory_order_relaxed);
-        }
-    };
-    std::vector<std::thread> others;
-    others.reserve(std::size_t(threads - 1));
-    try {
-        for (index t = 1; t < threads; ++t) others.emplace_back(work, t);
-    } catch (const std::system_error&) {
-        // The system gives no more threads: those that run share the rows.
-    }
-    work(0);
-    for (std::thread& other : others) other.join();
-    return Status(status.load());
 }
 
 // ---- arguments ----------------------------------------------------------------------------------
