@@ -207,7 +207,7 @@ def _sole_writer(temporary: Path) -> Iterator[BinaryIO]:
     Its name is fixed, so that one left behind by a killed process is used again and never two.
     """
     while True:
-        file = temporary.open("ab")
+        file = os.fdopen(os.open(temporary, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
         if fcntl is not None:
             fcntl.flock(file, fcntl.LOCK_EX)
         try:
