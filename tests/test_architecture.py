@@ -8,6 +8,9 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[1] / "src" / "quadfeat"
 ORDER = [
     "_checks",
+    "_readers",
+    "data",
+    "_progress",
     "_gauss",
     "_nnls",
     "_exact",
@@ -28,6 +31,7 @@ ORDER = [
     "features",
     "fourier",
     "adaptive",
+    "storage",
     "testing",
     "plotting",
     "demo",
