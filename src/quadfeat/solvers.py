@@ -8,10 +8,8 @@ that v = S Z'a solves (G + alpha S) v = Z'y.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
-from scipy.linalg import cho_solve, lapack, solve_triangular
+from scipy.linalg import blas, cho_solve, lapack, solve_triangular
 
 from .features import Matrix
 from .rules import Floats
@@ -46,7 +44,7 @@ class RidgePath:
     def freedom(self, alpha: float) -> float:
         """The trace of the hat matrix; an intercept counts as one."""
         p = len(self._cross)
-        return p - alpha * self._factors.trace(alpha) + (self._system.weight < np.inf)
+        return p - alpha * self._factors.trace(alpha) + self._system.intercept
 
     def squares(self, alpha: float) -> Floats:
         """The weighted sum of squared residuals of each target, (t,)."""
@@ -57,12 +55,15 @@ class RidgePath:
         # The difference of nearly equal sums is known to their rounding only.
         return np.maximum(total - explained - alpha * penalty, np.finfo(float).eps * total)
 
-    def gcv(self, alphas: Sequence[float]) -> Floats:
-        """Generalised cross-validation, n RSS / (n - df)^2 (Golub, Heath and Wahba 1979)."""
+    def gcv(self, alphas: Floats) -> Floats:
+        """Generalised cross-validation, n RSS / (n - df)^2 (Golub, Heath and Wahba 1979).
+
+        n is the total weight. Infinite where the rows are fewer than the degrees of freedom.
+        """
         return np.array([self._gcv(alpha) for alpha in alphas])
 
     def _gcv(self, alpha: float) -> float:
-        n = self._system.n_rows
+        n = self._system.weight
         try:
             left = n - self.freedom(alpha)
             if left <= 0:
@@ -71,12 +72,11 @@ class RidgePath:
         except np.linalg.LinAlgError:
             return np.inf
 
-    def loo_squares(
-        self, Z: Matrix, Y: Floats, weight: Floats | None, alphas: Sequence[float]
-    ) -> Floats:
-        """The summed squares of exact leave-one-out residuals of these rows, one per alpha.
+    def loo_squares(self, Z: Matrix, Y: Floats, weight: Floats | None, alphas: Floats) -> Floats:
+        """The weighted squares of exact leave-one-out residuals of these rows, one per alpha.
 
-        A residual r of leverage h becomes r / (1 - h) when its row is left out.
+        A residual r of leverage h becomes r / (1 - h) when its row is left out. A weight counts
+        repeated rows, so one of them is left out and the others stay.
         """
         system = self._system
         rows = np.asarray(Z, dtype=np.float64) - system.feature_mean
@@ -90,7 +90,7 @@ class RidgePath:
             except np.linalg.LinAlgError:
                 scores.append(np.inf)
                 continue
-            leverage = mass * (np.einsum("ij,ij->j", rotated, solved) + 1 / system.weight)
+            leverage = np.einsum("ij,ij->j", rotated, solved) + system.intercept_leverage
             left_out = (Y - fitted) / (1 - leverage)[:, None]
             scores.append(float((mass[:, None] * left_out**2).sum()))
         return np.array(scores)
@@ -204,7 +204,8 @@ class InPlaceCholesky:
     """
 
     def __init__(self, gram: Floats) -> None:
-        self._gram, self._diagonal = gram, gram.diagonal().copy()
+        self._gram = gram
+        self.diagonal = gram.diagonal().copy()  # of the gram, without alpha
 
     def factor(self, alpha: float) -> None:
         """Factor for this alpha; a LinAlgError where it is too small for the rounding."""
@@ -214,13 +215,25 @@ class InPlaceCholesky:
             corner = np.tril(gram[start:stop, start:stop])
             gram[start:stop, start:stop] = corner + np.tril(corner, -1).T
             gram[start:stop, stop:] = gram[stop:, start:stop].T
-        np.fill_diagonal(gram, self._diagonal + alpha)
+        np.fill_diagonal(gram, self.diagonal + alpha)
         _, info = lapack.dpotrf(gram.T, lower=1, clean=0, overwrite_a=1)
         _raise_if(info, "dpotrf")
 
     def solve(self, B: Floats) -> Floats:
         """(gram + alpha I)^-1 B."""
         return np.asarray(cho_solve((self._gram.T, True), B, check_finite=False))
+
+    def half(self, B: Floats) -> Floats:
+        """L'B."""
+        return np.asarray(blas.dtrmm(1.0, self._gram.T, B, lower=1, trans_a=1))
+
+    def inverse_trace(self) -> float:
+        """tr (gram + alpha I)^-1, for p^3 multiply-adds and no memory of that size."""
+        p = len(self._gram)
+        return sum(
+            float(self.norms(np.eye(min(_PANEL, p - first), p, first)).sum())
+            for first in range(0, p, _PANEL)
+        )
 
     def norms(self, rows: Floats) -> Floats:
         """z'(gram + alpha I)^-1 z of each row z, (n,)."""

@@ -45,11 +45,11 @@ class NormalSums:
         self._scratch: Matrix | None = None
 
     def add(self, Z: Matrix, Y: Matrix, weight: Floats | None = None) -> None:
-        """Add rows: features (n, p), targets (n, t), weights (n,). Weights overwrite Z."""
+        """Add rows: features (n, p), targets (n, t), weights (n,)."""
         Y = np.asarray(Y, dtype=np.float64)
         root = np.ones(len(Z)) if weight is None else np.sqrt(weight)
         if weight is not None:
-            Z *= root[:, None].astype(Z.dtype)
+            Z = Z * root[:, None].astype(Z.dtype)
             Y = Y * root[:, None]
         self._add_gram(Z)
         self.cross += Z.T @ Y.astype(Z.dtype)
@@ -126,8 +126,8 @@ class NormalSums:
             np.maximum(target_square, 0.0),
             feature_mean,
             target_mean,
-            self.weight if intercept else np.inf,
-            self.n_rows,
+            self.weight,
+            intercept,
             signs,
         )
 
@@ -141,11 +141,16 @@ class RidgeSystem:
     target_square: Floats
     feature_mean: Floats
     target_mean: Floats
-    weight: float  # of all rows; infinite without an intercept, which then has no leverage
-    n_rows: int
+    weight: float  # of all rows
+    intercept: bool
     signs: Floats
 
     @property
     def scale(self) -> float:
         """The trace of the gram, which penalties are measured by; 1 where it is 0."""
         return float(np.trace(self.gram)) or 1.0
+
+    @property
+    def intercept_leverage(self) -> float:
+        """What the intercept adds to the leverage of every row."""
+        return 1 / self.weight if self.intercept else 0.0
