@@ -31,6 +31,7 @@ ORDER = [
     "features",
     "fourier",
     "adaptive",
+    "_recipes",
     "storage",
     "testing",
     "plotting",

@@ -27,6 +27,7 @@ from .kernels import (
 )
 from .plotting import CompareDisplay, ErrorDisplay
 from .rules import Rule
+from .storage import load, save
 
 __version__ = "0.1.0"
 
@@ -58,4 +59,6 @@ __all__ = [
     "SphericalRadial",
     "SubsampledGrid",
     "engine_info",
+    "load",
+    "save",
 ]
