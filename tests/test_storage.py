@@ -1,5 +1,13 @@
 """One file, all or nothing; what is damaged or hostile is refused, and runs nothing."""
 
+import io
+import json
+import os
+import stat
+import subprocess
+import sys
+import zipfile
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +15,8 @@ import pytest
 import quadfeat as qf
 from quadfeat import storage
 
-from .conftest import KERNELS
+from .conftest import KERNELS, MAPS
+from .fuzz import mutate, outcome
 
 
 def test_arrays_and_manifest_come_back_to_the_bit(tmp_path, rng):
@@ -127,3 +136,180 @@ def test_what_holds_code_is_refused_before_anything_is_written(data, tmp_path):
         with pytest.raises(TypeError, match=name):
             qf.save(estimator, tmp_path / "m.qf")
     assert not list(tmp_path.iterdir())
+
+
+# --- damaged and hostile files --------------------------------------------------------------------
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["dense", "random", "hermite-mercer-compressed", "landmarks"])
+def test_a_mutated_file_is_refused_or_loads_to_what_can_be_used(name, data, tmp_path):
+    rng = np.random.default_rng(list(name.encode()))
+    qf.save(MAPS[name]().fit(data[:60, :3]), tmp_path / "original")
+    whole = (tmp_path / "original").read_bytes()
+    for i in range(120):
+        (tmp_path / "damaged").write_bytes(mutate(whole, rng))
+        # The time is the benchmark's to judge: a test must not depend on the machine.
+        assert outcome(tmp_path / "damaged", seconds=np.inf) in ("refused", "loaded"), i
+
+
+@pytest.fixture
+def model(data, tmp_path):
+    features = qf.RandomFourier(n_components=8, random_state=0).fit(data)
+    qf.save(features, tmp_path / "model.qf")
+    return tmp_path / "model.qf"
+
+
+def _rewrite(path, change):
+    """The same file with its record changed, whatever the checksums say then."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    record = json.loads(members["manifest.json"])
+    change(record, members)
+    members["manifest.json"] = json.dumps(record).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+def test_a_later_format_says_that_quadfeat_must_be_upgraded(model):
+    _rewrite(model, lambda record, members: record.update(format=2, library="quadfeat 9.1"))
+    with pytest.raises(ValueError, match=r"format 2.*quadfeat 9\.1.*upgrade"):
+        qf.load(model)
+
+
+def test_a_class_that_is_not_in_the_table_is_refused(model):
+    def change(record, members):
+        record["content"]["estimator"]["class"] = "subprocess.Popen"
+
+    _rewrite(model, change)
+    with pytest.raises(ValueError, match=r"'subprocess\.Popen', which this version does not know"):
+        qf.load(model)
+
+
+def test_a_changed_array_does_not_have_its_checksum(model):
+    def change(record, members):
+        members["0.npy"] = members["0.npy"][:-1] + b"?"
+
+    _rewrite(model, change)
+    with pytest.raises(ValueError, match="checksum"):
+        qf.load(model)
+
+
+def test_a_pickle_inside_is_refused_unread(model):
+    buffer = io.BytesIO()
+    np.save(buffer, np.array([sys.exit], dtype=object), allow_pickle=True)
+
+    def change(record, members):
+        members["0.npy"] = buffer.getvalue()
+
+    _rewrite(model, change)
+    with pytest.raises(ValueError, match="holds object"):
+        qf.load(model)
+
+
+def test_members_that_claim_more_than_the_file_holds_are_refused(model):
+    header = b"\x93NUMPY\x01\x00v\x00" + (
+        b"{'descr': '<f8', 'fortran_order': False, 'shape': (1099511627776,), }".ljust(117) + b"\n"
+    )
+
+    def change(record, members):
+        members["0.npy"] = header + bytes(64)
+
+    _rewrite(model, change)
+    with pytest.raises(ValueError, match="does not fit its length"):
+        qf.load(model)
+    with zipfile.ZipFile(model, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("manifest.json", bytes(10_000_000))
+    with pytest.raises(ValueError, match="compressed"):
+        qf.load(model)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        {"class": "Convolution", "state": {"shape": [4096, 4096], "window": 2048}},
+        {"class": "Convolution", "state": {"shape": [2**40], "window": 1}},
+    ],
+    ids=["windows", "length"],
+)
+def test_a_kernel_with_too_many_groups_is_refused_uncounted(model, kernel):
+    def change(record, members):
+        state = record["content"]["estimator"]["state"]
+        state["kernel_"], state["n_features_in_"] = kernel, 2**24
+
+    _rewrite(model, change)
+    with pytest.raises(ValueError, match="groups"):
+        qf.load(model)
+
+
+def test_products_of_products_of_sums_are_refused_uncounted(model):
+    def change(record, members):
+        state = record["content"]["estimator"]["state"]
+        kernel = state["kernel_"]
+        kernel = {"class": "Sum", "state": {"left": kernel, "right": kernel}}
+        for _ in range(5):
+            kernel = {"class": "Product", "state": {"left": kernel, "right": kernel}}
+        state["kernel_"] = kernel
+
+    _rewrite(model, change)
+    with pytest.raises(ValueError, match="groups"):
+        qf.load(model)
+
+
+def test_a_file_of_something_else_is_refused_by_name(tmp_path):
+    (tmp_path / "a.qf").write_text("not a model")
+    with pytest.raises(ValueError, match=r"a\.qf is not a model file"):
+        qf.load(tmp_path / "a.qf")
+    storage.write(tmp_path / "b.qf", {"checkpoint": 1}, {})
+    with pytest.raises(ValueError, match=r"b\.qf holds no saved estimator, but checkpoint"):
+        qf.load(tmp_path / "b.qf")
+    with pytest.raises(FileNotFoundError, match=r"c\.qf"):
+        qf.load(tmp_path / "c.qf")
+
+
+# --- the disk -------------------------------------------------------------------------------------
+_LIMITED = """
+import resource, signal, sys
+import numpy as np
+from quadfeat import storage
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+try:
+    storage.write(sys.argv[1], {}, {"a": np.zeros(100_000)})
+except OSError as error:
+    print(error)
+"""
+
+
+def test_a_full_disk_leaves_the_earlier_file_and_no_other(model):
+    before = model.read_bytes()
+    run = [sys.executable, "-c", _LIMITED, str(model)]
+    said = subprocess.run(run, capture_output=True, text=True, check=True).stdout
+    assert "model.qf was not written" in said
+    assert model.read_bytes() == before
+    assert [path.name for path in model.parent.iterdir()] == ["model.qf"]
+
+
+def test_a_folder_that_is_missing_or_read_only_is_named(model):
+    with pytest.raises(OSError, match=r"nowhere.*was not written"):
+        storage.write(model.parent / "nowhere" / "m.qf", {}, {})
+    if os.geteuid() == 0:
+        return  # root may write into read-only folders
+    model.parent.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    try:
+        with pytest.raises(PermissionError, match=r"m\.qf was not written"):
+            storage.write(model.parent / "m.qf", {}, {})
+    finally:
+        model.parent.chmod(stat.S_IRWXU)
+
+
+def test_a_temporary_file_left_by_a_killed_process_is_used_up(model):
+    (model.parent / ".model.qf.tmp").write_bytes(bytes(1_000_000))
+    storage.write(model, {"again": True}, {})
+    assert storage.read(model) == ({"again": True}, {})
+    assert [path.name for path in model.parent.iterdir()] == ["model.qf"]
+
+
+def test_the_file_has_the_permissions_of_any_new_file(tmp_path):
+    (tmp_path / "plain").write_text("")
+    storage.write(tmp_path / "m", {}, {})
+    assert (tmp_path / "m").stat().st_mode == (tmp_path / "plain").stat().st_mode

@@ -145,11 +145,16 @@ def checked_kernel(kernel: Kernel, d: int) -> Kernel:
     return kernel.resolve(np.zeros((1, d)))
 
 
+def _whole(value: Any) -> bool:
+    """Whether a value is an int that NumPy can hold."""
+    return type(value) is int and abs(value) < 1 << 53
+
+
 _kernel = instance(Kernel)
-_number = instance(int, float)
+_number = either(_whole, instance(float))
 _numbers = either(_number, instance(str), array(f"{_floats} float32 int64", 0, 1), list_of(_number))
-_counts = either(instance(int), list_of(instance(int)), array(_integers, 1))
-_subsets = list_of(either(list_of(instance(int)), array(_integers, 1)))
+_counts = either(_whole, list_of(_whole), array(_integers, 1))
+_subsets = list_of(either(list_of(_whole), array(_integers, 1)))
 
 _KERNELS = (
     Recipe(kernels.Gaussian, parameters={"gamma": _numbers}),

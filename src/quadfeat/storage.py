@@ -343,7 +343,7 @@ def _read_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, expected: str) 
             digest.update(part)
     if digest.hexdigest() != expected:
         raise ValueError(f"{info.filename} does not have its checksum")
-    return array
+    return array if dtype.isnative else array.astype(dtype.newbyteorder("="))
 
 
 class _Recorder:
