@@ -18,6 +18,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+from sklearn.base import clone
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -37,6 +38,13 @@ def originals(folder: Path) -> list[bytes]:
     estimators += kernels
     estimators += [qf.RandomFourier(kernel, n_components=12).fit(X) for kernel in kernels]
     estimators += [qf.Landmarks(kernel, n_components=6).fit(X) for kernel in kernels]
+    small = qf.RandomFourier(qf.Gaussian(0.3), n_components=6, random_state=0)
+    estimators += [qf.KernelRegressor(small).fit(X, target) for target in (X[:, 0], X)]
+    estimators.append(qf.KernelRegressor(small).partial_fit(X, X[:, 0]))
+    labels = np.array(["a", "b", "c"])[np.arange(len(X)) % 3]
+    for loss in ("ridge", "squared_hinge", "logistic"):
+        model = qf.KernelClassifier(small, loss=loss, alpha=1.0, class_weight="balanced")
+        estimators += [model.fit(X, labels), clone(model).fit(X, labels == "a")]
     files = []
     for estimator in estimators:
         qf.save(estimator, folder / "original")

@@ -13,7 +13,7 @@ import zipfile
 import numpy as np
 
 import quadfeat as qf
-from quadfeat import storage
+from quadfeat import _archive, storage
 
 _VALUES = (
     *(None, True, False, 0, 1, -1, 2, 7, 255, 2**31 - 1, 2**31, 2**62, -(2**63), 10**40),
@@ -96,7 +96,7 @@ def _structure(whole: bytes, rng) -> bytes:
             _tree(content, rng)
     file = io.BytesIO()
     try:
-        storage._write_archive(file, content, arrays)
+        _archive._write_archive(file, content, arrays)
     except (TypeError, ValueError):  # a mutation that no archive can hold
         return whole
     return file.getvalue()

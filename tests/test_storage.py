@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import quadfeat as qf
-from quadfeat import storage
+from quadfeat import _archive
 
 from .conftest import KERNELS, MAPS
 from .fuzz import mutate, outcome
@@ -32,8 +32,8 @@ def test_arrays_and_manifest_come_back_to_the_bit(tmp_path, rng):
         "text": np.array(["a", "größer"]),
     }
     manifest = {"n": 3, "x": 0.1, "inf": np.inf, "nested": [{"a": None}]}
-    storage.write(tmp_path / "m", manifest, arrays)
-    again, back = storage.read(tmp_path / "m")
+    _archive.write(tmp_path / "m", manifest, arrays)
+    again, back = _archive.read(tmp_path / "m")
     assert again == manifest and list(back) == list(arrays)
     for name, array in arrays.items():
         assert back[name].dtype == array.dtype
@@ -43,7 +43,7 @@ def test_arrays_and_manifest_come_back_to_the_bit(tmp_path, rng):
 
 def test_python_objects_are_never_stored(tmp_path):
     with pytest.raises(TypeError, match="objects"):
-        storage.write(tmp_path / "m", {}, {"a": np.array([{}], dtype=object)})
+        _archive.write(tmp_path / "m", {}, {"a": np.array([{}], dtype=object)})
     assert not list(tmp_path.iterdir())
 
 
@@ -77,6 +77,59 @@ def test_every_kernel_and_its_features_come_back(name, data, tmp_path):
     assert _round_trip(features, tmp_path).transform(data).tobytes() == (
         features.transform(data).tobytes()
     )
+
+
+MODELS = {
+    "regressor": lambda f: qf.KernelRegressor(f),
+    "regressor-path": lambda f: qf.KernelRegressor(f, alpha=(0.1, 1.0), fit_intercept=False),
+    "ridge": lambda f: qf.KernelClassifier(f, class_weight="balanced", checkpoint_interval=3),
+    "weighted": lambda f: qf.KernelClassifier(f, class_weight={"a": 1, "b": 2.5}, alpha=1.0),
+    "squared-hinge": lambda f: qf.KernelClassifier(f, loss="squared_hinge", alpha=1.0),
+    "logistic": lambda f: qf.KernelClassifier(f, loss="logistic", alpha=1.0),
+}
+
+
+def _answers(model, X):
+    names = ("predict", "decision_function", "predict_proba")
+    answers = [getattr(model, name)(X) for name in names if hasattr(model, name)]
+    if isinstance(model, qf.KernelRegressor):
+        answers += model.predict(X, return_std=True)
+    return [np.asarray(answer).tobytes() for answer in answers]
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("n_targets", [2, 3])
+def test_every_model_answers_with_the_same_bits_after_a_round_trip(name, n_targets, data, tmp_path):
+    features = qf.RandomFourier(qf.Gaussian(0.3), n_components=16, random_state=0)
+    model = MODELS[name](features)
+    if isinstance(model, qf.KernelRegressor):
+        y = data[:, 0] if n_targets == 2 else data[:, :n_targets]
+    else:
+        y = np.array(["a", "b", "c"])[np.arange(len(data)) % n_targets]
+    for given in (data, pd.DataFrame(data, columns=list("abcd"))):
+        model.fit(given, y)
+        again = _round_trip(model, tmp_path)
+        assert vars(again).keys() == vars(model).keys() and repr(again) == repr(model)
+        assert _answers(again, given) == _answers(model, given)
+
+
+def test_a_model_goes_on_learning_after_a_round_trip(data, tmp_path):
+    half = len(data) // 2
+    y = np.arange(len(data)) % 3
+    features = qf.RandomFourier(qf.Gaussian(0.3), n_components=16, random_state=0)
+    for model, target in (
+        (qf.KernelRegressor(features), data[:, 0]),
+        (qf.KernelClassifier(features), y),
+    ):
+        model.partial_fit(data[:half], target[:half])
+        again = _round_trip(model, tmp_path).partial_fit(data[half:], target[half:])
+        model.partial_fit(data[half:], target[half:])
+        assert _answers(again, data) == _answers(model, data)
+
+
+def test_a_file_does_not_say_where_a_later_fit_writes(data, tmp_path):
+    model = qf.KernelRegressor(qf.RandomFourier(), checkpoint=tmp_path / "checkpoint")
+    assert _round_trip(model.fit(data, data[:, 0]), tmp_path).checkpoint is None
 
 
 def test_certificates_survive(data, tmp_path):
@@ -259,7 +312,7 @@ def test_a_file_of_something_else_is_refused_by_name(tmp_path):
     (tmp_path / "a.qf").write_text("not a model")
     with pytest.raises(ValueError, match=r"a\.qf is not a model file"):
         qf.load(tmp_path / "a.qf")
-    storage.write(tmp_path / "b.qf", {"checkpoint": 1}, {})
+    _archive.write(tmp_path / "b.qf", {"checkpoint": 1}, {})
     with pytest.raises(ValueError, match=r"b\.qf holds no saved estimator, but checkpoint"):
         qf.load(tmp_path / "b.qf")
     with pytest.raises(FileNotFoundError, match=r"c\.qf"):
@@ -270,11 +323,11 @@ def test_a_file_of_something_else_is_refused_by_name(tmp_path):
 _LIMITED = """
 import resource, signal, sys
 import numpy as np
-from quadfeat import storage
+from quadfeat import _archive
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 try:
-    storage.write(sys.argv[1], {}, {"a": np.zeros(100_000)})
+    _archive.write(sys.argv[1], {}, {"a": np.zeros(100_000)})
 except OSError as error:
     print(error)
 """
@@ -291,25 +344,25 @@ def test_a_full_disk_leaves_the_earlier_file_and_no_other(model):
 
 def test_a_folder_that_is_missing_or_read_only_is_named(model):
     with pytest.raises(OSError, match=r"nowhere.*was not written"):
-        storage.write(model.parent / "nowhere" / "m.qf", {}, {})
+        _archive.write(model.parent / "nowhere" / "m.qf", {}, {})
     if os.geteuid() == 0:
         return  # root may write into read-only folders
     model.parent.chmod(stat.S_IRUSR | stat.S_IXUSR)
     try:
         with pytest.raises(PermissionError, match=r"m\.qf was not written"):
-            storage.write(model.parent / "m.qf", {}, {})
+            _archive.write(model.parent / "m.qf", {}, {})
     finally:
         model.parent.chmod(stat.S_IRWXU)
 
 
 def test_a_temporary_file_left_by_a_killed_process_is_used_up(model):
     (model.parent / ".model.qf.tmp").write_bytes(bytes(1_000_000))
-    storage.write(model, {"again": True}, {})
-    assert storage.read(model) == ({"again": True}, {})
+    _archive.write(model, {"again": True}, {})
+    assert _archive.read(model) == ({"again": True}, {})
     assert [path.name for path in model.parent.iterdir()] == ["model.qf"]
 
 
 def test_the_file_has_the_permissions_of_any_new_file(tmp_path):
     (tmp_path / "plain").write_text("")
-    storage.write(tmp_path / "m", {}, {})
+    _archive.write(tmp_path / "m", {}, {})
     assert (tmp_path / "m").stat().st_mode == (tmp_path / "plain").stat().st_mode

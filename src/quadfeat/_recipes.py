@@ -40,7 +40,10 @@ class Recipe:
     parameters : name -> check, for the constructor's parameters that have one
     derived : attributes that `finish` makes again
     finish : makes them, and raises ValueError or TypeError if the parts do not fit together
+    forgotten : parameters that are not stored: after loading they have their defaults
     shared : whether one object may appear in several places
+    state, make : to take an object apart and to put it together, where these are not `vars` and
+        the constructor
     """
 
     kind: type
@@ -49,12 +52,17 @@ class Recipe:
     optional: Mapping[str, Check] = field(default_factory=dict)
     derived: tuple[str, ...] = ()
     finish: Callable[[Any], None] = lambda made: None
+    forgotten: tuple[str, ...] = ()
     shared: bool = False
+    state: Callable[[Any], dict[str, Any]] = vars
+    make: Callable[..., Any] | None = None
 
     @property
     def names(self) -> list[str]:
-        """The constructor's parameters."""
-        return list(inspect.signature(self.kind).parameters)
+        """The parameters that `make` takes."""
+        if self.make is not None:
+            return list(self.parameters)
+        return [n for n in inspect.signature(self.kind).parameters if n not in self.forgotten]
 
 
 # --- checks -----------------------------------------------------------------------------------
@@ -293,7 +301,7 @@ _TYPES: dict[Any, Check] = {
 }
 
 
-def _data_class(kind: type, finish: Any = None, shared: bool = False, **checks: Check) -> Recipe:
+def data_class(kind: type, finish: Any = None, shared: bool = False, **checks: Check) -> Recipe:
     """The recipe of a frozen bundle, from the types of its fields."""
     parameters = {each.name: checks.get(each.name) or _TYPES[each.type] for each in fields(kind)}
     nothing = Recipe(kind).finish
@@ -301,19 +309,19 @@ def _data_class(kind: type, finish: Any = None, shared: bool = False, **checks: 
 
 
 _BUNDLES = (
-    _data_class(Rule, shared=True, nodes=array(_floats, 2), weights=array(_floats, 1)),
-    _data_class(FourierPlan, _finish_fourier_plan),
-    _data_class(KroneckerPlan, _finish_kronecker_plan),
-    _data_class(mercer.Expansion, _finish_expansion),
-    _data_class(mercer.MercerBasis, _finish_basis, expansions=list_of(instance(mercer.Expansion))),
-    _data_class(
+    data_class(Rule, shared=True, nodes=array(_floats, 2), weights=array(_floats, 1)),
+    data_class(FourierPlan, _finish_fourier_plan),
+    data_class(KroneckerPlan, _finish_kronecker_plan),
+    data_class(mercer.Expansion, _finish_expansion),
+    data_class(mercer.MercerBasis, _finish_basis, expansions=list_of(instance(mercer.Expansion))),
+    data_class(
         mercer.LandmarkBasis,
         _finish_landmarks,
         points=array(_floats, 2),
         projection=array(_floats, 2),
     ),
-    _data_class(adaptive.Trial),
-    _data_class(adaptive.Report, trials=list_of(instance(adaptive.Trial))),
+    data_class(adaptive.Trial),
+    data_class(adaptive.Report, trials=list_of(instance(adaptive.Trial))),
 )
 
 
@@ -376,7 +384,7 @@ def _output_config(value: Any) -> bool:
 
 
 _seed = either(absent, instance(int))
-_optional = {
+any_estimator: dict[str, Check] = {
     "feature_names_in_": lambda value: isinstance(value, np.ndarray) and value.ndim == 1,
     "_sklearn_output_config": _output_config,
 }
@@ -399,13 +407,13 @@ _map_parameters: dict[str, Check] = {
 }
 
 
-def _map(kind: type, stored: dict[str, Check], *more: str, **optional: Check) -> Recipe:
+def _map(kind: type, stored: dict[str, Check], *more: str, **maybe: Check) -> Recipe:
     names = inspect.signature(kind).parameters
     return Recipe(
         kind,
         stored=stored,
         parameters={name: _map_parameters.get(name, plain) for name in names},
-        optional={**_optional, **optional},
+        optional={**any_estimator, **maybe},
         derived=("_groups", "_n_features_out", *more),
         finish=_finish_map,
     )
@@ -434,14 +442,3 @@ _MAPS = (
 
 # --- the table ------------------------------------------------------------------------------------
 RECIPES = {recipe.kind.__name__: recipe for recipe in (*_KERNELS, *_BUNDLES, *_MAPS)}
-
-
-def register(*recipes: Recipe) -> None:
-    """Make classes of modules below this one storable under their names."""
-    RECIPES.update({recipe.kind.__name__: recipe for recipe in recipes})
-
-
-def recipe_of(value: Any) -> Recipe | None:
-    """The recipe of an object's own class; a subclass of a known class is another class."""
-    found = RECIPES.get(type(value).__name__)
-    return found if found is not None and found.kind is type(value) else None
