@@ -14,7 +14,7 @@ from .features import Matrix
 from .lbfgs import LBFGS
 from .losses import LOSSES, Loss, LossSums, Weights, curvature
 from .rules import Floats
-from .solvers import MAX_PATH, InPlaceCholesky, RidgePath
+from .solvers import MAX_PATH, InPlaceCholesky, RidgePath, norms
 from .streaming import Checkpoint, Piece, Stream, fold
 from .sums import NormalSums, RidgeSystem
 from .tuning import Tried, best, penalties
@@ -66,6 +66,28 @@ class RidgeFit:
         if rows.weight is not None:
             leverage *= np.minimum(rows.weight, 1.0)[:, None]
         return np.asarray(rows.y - (rows.y - fitted) / (1 - np.minimum(leverage, 1 - 1e-12)))
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """What deviations of predictions need: (p, p) with the root L' of G + alpha I above."""
+
+    root: Floats
+    feature_mean: Floats
+    intercept_leverage: float
+
+    @classmethod
+    def of(cls, fit: RidgeFit) -> Posterior | None:
+        """The posterior of a fit; None for signed maps and above 8192 columns."""
+        if fit.cholesky is None or len(fit.coefficients) > MAX_PATH:
+            return None
+        system = fit.system
+        return cls(fit.cholesky.root, system.feature_mean, system.intercept_leverage)
+
+    def deviations(self, Z: Matrix) -> Floats:
+        """The deviation of f at rows of features, (n,), in units of the noise's."""
+        centred = np.asarray(Z, dtype=np.float64) - self.feature_mean
+        return np.sqrt(norms(self.root, centred) + self.intercept_leverage)
 
 
 def ridge_sums(

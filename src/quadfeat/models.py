@@ -22,7 +22,16 @@ from ._checks import check_choice, check_count, check_positive
 from .calibration import fit_slope, probabilities
 from .data import Block, Source, _is_blocks, source
 from .features import FeatureMap, Matrix
-from .fitting import RidgeFit, Rows, fit_loss, fit_ridge, noise_variance, ridge_sums, tune_alpha
+from .fitting import (
+    Posterior,
+    RidgeFit,
+    Rows,
+    fit_loss,
+    fit_ridge,
+    noise_variance,
+    ridge_sums,
+    tune_alpha,
+)
 from .losses import indicators
 from .rules import Floats
 from .solvers import MAX_PATH
@@ -336,7 +345,7 @@ class KernelRegressor(RegressorMixin, _KernelModel):
         self.coef_ = fit.coefficients[:, 0] if self._single else fit.coefficients.T
         self.intercept_ = float(intercept[0]) if self._single else intercept
         self.noise_ = float(noise[0]) if self._single else noise
-        self._posterior = fit if len(fit.coefficients) <= MAX_PATH else None
+        self._posterior = Posterior.of(fit)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """f(x), (n,) or (n, t), and the standard deviation of f(x) given the data.
@@ -367,19 +376,12 @@ class KernelRegressor(RegressorMixin, _KernelModel):
         return mean, spread * noise if self._single else np.outer(spread, noise)
 
     def _deviations(self) -> Any:
-        fit = self._posterior
-        if fit is None or fit.cholesky is None:
+        if self._posterior is None:
             raise ValueError(
                 f"return_std=True needs a map without negative weights and of at most {MAX_PATH} "
                 f"columns; KernelFeatures(n_components=1024) is one"
             )
-        system, cholesky = fit.system, fit.cholesky
-
-        def deviation(Z: Matrix) -> Floats:
-            centred = np.asarray(Z, dtype=np.float64) - system.feature_mean
-            return np.sqrt(cholesky.norms(centred) + system.intercept_leverage)
-
-        return deviation
+        return self._posterior.deviations
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
-from . import storage
+from . import _archive
 from ._engine import empty
 from ._progress import progress
 from .data import Block, Source
@@ -154,7 +154,7 @@ class Checkpoint:
             self._read(self._path)
 
     def _read(self, path: Path) -> None:
-        manifest, arrays = storage.read(path)
+        manifest, arrays = _archive.read(path)
         theirs = manifest.get("identity")
         for what, value in self._identity.items():
             if not isinstance(theirs, dict) or theirs.get(what) != value:
@@ -193,7 +193,7 @@ class Checkpoint:
         named = {f"lasting/{name}": array for name, array in self._lasting.items()}
         named |= {f"now/{name}": array for name, array in arrays.items()}
         manifest = {"identity": self._identity, "stage": stage, "block": block}
-        storage.write(self._path, manifest, named)
+        _archive.write(self._path, manifest, named)
         self._written = time.monotonic()
 
 
