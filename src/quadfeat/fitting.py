@@ -22,6 +22,7 @@ from .tuning import Tried, best, penalties
 _LOO_ROWS = 20_000  # rows, and their products with p^2, up to which every one is left out in turn
 _LOO_WORK = 1e11
 _MAX_PASSES = 1000
+_FACTORED_TOLERANCE = 1e-7  # factors have no unique minimum whose digits would be worth a pass
 _TRIAL_PASSES = 100  # of a fit that only tells whether an alpha is good
 _HELD_OUT = 5  # every fifth row of a sample judges the penalty
 
@@ -248,6 +249,7 @@ def fit_loss(
     root = np.sqrt(np.maximum(values[:rank], values[0] * 1e-8))
     U, V = left[:, :rank] * root, right[:rank].T * root
     low = Weights(*shape, rank=rank, intercept=intercept)
+    descent.tolerance = max(tolerance, _FACTORED_TOLERANCE)
     theta = descent.run(f"rank {rank}", low, low.join([U, V], b), metric.factored(low, U, V))
     return *low.matrix(theta), descent.passes
 

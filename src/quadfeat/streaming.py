@@ -150,7 +150,7 @@ class Checkpoint:
         self._stage, self._block = "", 0
         self._arrays: dict[str, Any] = {}
         self._lasting: dict[str, Any] = {}
-        if self._path is not None and self._path.exists():
+        if self._path is not None and self.exists:
             self._read(self._path)
 
     def _read(self, path: Path) -> None:
@@ -170,6 +170,11 @@ class Checkpoint:
     @property
     def active(self) -> bool:
         return self._path is not None
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a file to go on from."""
+        return self._path is not None and self._path.exists()
 
     @property
     def lasting(self) -> dict[str, Any]:
@@ -222,11 +227,11 @@ def fold(
                 if checkpoint.due():
                     checkpoint.write(stage, done, {**sums.state(), **beside()})
     except KeyboardInterrupt:
-        if checkpoint.active:
-            raise KeyboardInterrupt(
-                "stopped; the checkpoint is whole, and the same fit goes on from it"
-            ) from None
-        raise
+        if not checkpoint.exists:
+            raise
+        raise KeyboardInterrupt(
+            "stopped; the checkpoint is whole, and the same fit with it goes on from there"
+        ) from None
 
 
 def parameters_fingerprint(parameters: dict[str, Any]) -> str:
