@@ -117,8 +117,9 @@ def _array(array, others, rng):
     if kind == 6:
         return array.reshape(-1) if rng.random() < 0.5 else array[None]
     if kind == 7:
+        dtype = str(rng.choice(_DTYPES))
         with np.errstate(all="ignore"):
-            return array.astype(str(rng.choice(_DTYPES)))
+            return array.astype("U3" if array.dtype.kind == "U" else dtype)
     return others[rng.integers(len(others))].copy()
 
 
