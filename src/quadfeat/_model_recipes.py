@@ -19,7 +19,6 @@ from ._recipes import (
     plain,
     require,
 )
-from .calibration import Calibration
 from .features import FeatureMap
 from .fitting import Posterior
 from .models import KernelClassifier, KernelRegressor
@@ -76,9 +75,7 @@ def _finish_classifier(made: KernelClassifier) -> None:
     require(made.coef_.shape == (scores, p), "coef_ does not fit the map and the classes")
     require(made.intercept_.shape == (scores,), "intercept_ is not one per score")
     require(made._factors is None or len(made._factors) == n, "a class has no weight")
-    require(made.loss != "ridge" or hasattr(made, "calibration_"), "the calibration is missing")
-    if hasattr(made, "calibration_"):
-        require(made.calibration_.offset.shape == (n,), "the calibration is of other classes")
+    require(made.loss != "ridge" or hasattr(made, "_slope"), "the calibration is missing")
 
 
 def _labels(value: Any) -> bool:
@@ -121,7 +118,6 @@ def _model(kind: type, fitted: dict[str, Check], finish: Any, **maybe: Check) ->
 
 _RECIPES = (
     data_class(Tried),
-    data_class(Calibration, offset=array(_floats, 1)),
     data_class(
         Posterior, _finish_posterior, root=array(_floats, 2), feature_mean=array(_floats, 1)
     ),
@@ -134,7 +130,7 @@ _RECIPES = (
             "target_sum": array(_floats, 1),
             "target_square": array(_floats, 1),
             "weight": array(_floats, 0),
-            "n_rows": array("int64", 0),
+            "n_rows": array(_floats, 0),
         },
         finish=_finish_sums,
         state=NormalSums.state,
@@ -162,7 +158,7 @@ _RECIPES = (
             "_factors": either(absent, array(_floats, 1)),
         },
         _finish_classifier,
-        calibration_=instance(Calibration),
+        _slope=instance(float),
         n_passes_=instance(int),
     ),
 )

@@ -19,7 +19,7 @@ from sklearn.utils.validation import (
 )
 
 from ._checks import check_choice, check_count, check_positive
-from .calibration import Calibration, calibrate
+from .calibration import fit_slope, probabilities
 from .data import Block, Source, _is_blocks, source
 from .distributed import ClusterStream, Partitions, is_collection, lazily
 from .features import FeatureMap, Matrix
@@ -51,6 +51,7 @@ from .tuning import Tried, seeded, tune_bandwidth
 
 _TUNING_ROWS = 10_000  # of the sample, to choose a bandwidth or a penalty on
 _SAMPLE_WORK = 5e11  # multiply-adds to leave rows of the sample out in turn
+_SMALL_WORK = 1e7  # products per pass up to which a descent may take as many as it likes
 _PREDICTED = 2**25  # bytes of features at a time when predicting
 
 
@@ -158,6 +159,8 @@ class _KernelModel(BaseEstimator):
     def _fit_map(self, look: Survey) -> None:
         """Fit the map on the sample, with a bandwidth of our choice where there is no kernel."""
         self.tuning_ = []
+        if look.n_rows == 1 and isinstance(self.alpha, str):
+            raise ValueError("1 sample is too few to choose alpha by; give alpha a number")
         features = seeded(self.features)
         distinct = look.distinct_rows()
         if features.kernel is None and len(distinct) > 1:
@@ -272,9 +275,8 @@ class KernelRegressor(RegressorMixin, _KernelModel):
 
     Notes
     -----
-    `sample_weight` counts repeated rows, as everywhere in scikit-learn; scale weights of another
-    meaning to a mean of 1 where alpha is to be chosen. For `return_std` the model keeps 8 p^2
-    bytes up to 8192 columns.
+    `sample_weight` above 1 counts copies of a row, as everywhere in scikit-learn. For `return_std`
+    the model keeps 8 p^2 bytes up to 8192 columns.
 
     Examples
     --------
@@ -348,7 +350,10 @@ class KernelRegressor(RegressorMixin, _KernelModel):
         targets = np.asarray(look.y, dtype=np.float64)
         self._single = targets.ndim == 1
         # Products of centred targets keep their digits, whatever the mean of y is.
-        self._shift = np.average(targets.reshape(len(targets), -1), axis=0, weights=look.weight)
+        columns = targets.reshape(len(targets), -1)
+        self._shift = np.zeros(columns.shape[1])
+        if self.fit_intercept:
+            self._shift = np.average(columns, axis=0, weights=look.weight)
         self._fit_map(look)
 
     def _encoded(self, block: Block) -> tuple[Any, Any]:
@@ -461,8 +466,8 @@ class KernelClassifier(ClassifierMixin, _KernelModel):
 
     Notes
     -----
-    Ridge scores become probabilities by a softmax whose temperature and offsets are learned from
-    rows that are left out in turn.
+    Ridge scores become probabilities by a softmax whose temperature is learned from rows that are
+    left out in turn.
 
     Examples
     --------
@@ -547,9 +552,17 @@ class KernelClassifier(ClassifierMixin, _KernelModel):
             alpha=self.alpha_,
             rank=self.rank,
             intercept=self.fit_intercept,
+            tolerance=self._tolerance(look),
         )
         self.coef_, self.intercept_ = np.ascontiguousarray(W.T), b
         return self
+
+    def _tolerance(self, look: Survey) -> float:
+        """As near to the minimum as the precision gives; small problems down to the rounding."""
+        if look.X.dtype == np.float32:
+            return 1e-7
+        work = look.n_rows * self.features_._n_features_out * self._n_scores
+        return 1e-18 if work <= _SMALL_WORK else 1e-9
 
     @available_if(_ridge_only)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -630,7 +643,7 @@ class KernelClassifier(ClassifierMixin, _KernelModel):
         fit = self._solve(sums, sample, stream, copy=copy)
         self.coef_, self.intercept_ = np.ascontiguousarray(fit.coefficients.T), fit.intercept
         left_out = fit.left_out(Rows(sample.Z, self._ridge_targets(sample.y), sample.weight))
-        self.calibration_: Calibration = calibrate(left_out, sample.y, sample.weight)
+        self._slope = fit_slope(left_out, sample.y, sample.weight)
 
     @lazily
     def decision_function(self, X: Any) -> Floats:
@@ -652,5 +665,4 @@ class KernelClassifier(ClassifierMixin, _KernelModel):
         """The probability of each class, (n, classes), in the order of `classes_`."""
         check_is_fitted(self)
         scores = self._scores(X)
-        calibration = self.calibration_ if self.loss == "ridge" else Calibration.none(scores)
-        return calibration(scores)
+        return probabilities(scores, self._slope if self.loss == "ridge" else 1.0)
