@@ -13,6 +13,7 @@ import resource
 import sys
 import tempfile
 import time
+import traceback
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -61,6 +62,8 @@ def batch(files: list[bytes], folder: Path, seed: int, count: int) -> Counter[st
         try:
             _child(files, folder, seed, count, write_end)
             status = 0
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(status)
     os.close(write_end)

@@ -4,6 +4,7 @@ A law for every mutation: `load` raises a ValueError, or what it loads transform
 them with a ValueError). Anything else is a fault, and so is a crash.
 """
 
+import contextlib
 import copy
 import io
 import json
@@ -106,7 +107,7 @@ def _array(array, others, rng):
     kind = rng.integers(9)
     if kind <= 3 and array.size:
         changed = array.copy()
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), contextlib.suppress(ValueError):  # text takes no number
             for at in rng.integers(array.size, size=rng.integers(1, 4)):
                 changed.flat[at] = _as(rng.choice(_NUMBERS), array.dtype)
         return changed
@@ -117,8 +118,9 @@ def _array(array, others, rng):
     if kind == 6:
         return array.reshape(-1) if rng.random() < 0.5 else array[None]
     if kind == 7:
+        dtype = str(rng.choice(_DTYPES))
         with np.errstate(all="ignore"):
-            return array.astype(str(rng.choice(_DTYPES)))
+            return array.astype("U3" if array.dtype.kind == "U" else dtype)
     return others[rng.integers(len(others))].copy()
 
 

@@ -41,6 +41,7 @@ ORDER = [
     "streaming",
     "tuning",
     "fitting",
+    "distributed",
     "models",
     "_recipes",
     "_model_recipes",

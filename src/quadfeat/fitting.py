@@ -275,7 +275,7 @@ class _Metric:
         if "gram" in checkpoint.lasting:
             gram = checkpoint.lasting["gram"].copy()
         else:
-            sums = ridge_sums(_Untargeted(stream), checkpoint, p, 0)
+            sums = ridge_sums(stream, checkpoint, p, 0)
             gram = np.zeros((p + 1, p + 1))
             gram[:p, :p], gram[p, :p], gram[p, p] = sums.gram, sums.feature_sum, sums.weight
             gram *= curvature(name, t)
@@ -312,17 +312,6 @@ class _Metric:
             return weights.join([solved @ of_u, dV @ of_v], b / self._mass)
 
         return apply
-
-
-class _Untargeted:
-    """A stream whose targets are left out, for the sums of features alone."""
-
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
-
-    def pieces(self, label: str, start: int = 0) -> Iterator[Piece]:
-        for piece in self._stream.pieces(label, start):
-            yield Piece(piece.Z, np.empty((len(piece.Z), 0)), piece.weight, piece.done)
 
 
 @dataclass(eq=False)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from scipy import sparse
@@ -43,11 +43,22 @@ class Sums(Protocol):
 
     def state(self) -> dict[str, Any]: ...
 
+    def blank(self) -> Callable[[], Any]: ...
+
+    def merge(self, other: Any) -> None: ...
+
 
 class Stream(Protocol):
     """Pieces that can be passed over again."""
 
     def pieces(self, label: str, start: int = 0) -> Iterator[Piece]: ...
+
+
+@runtime_checkable
+class Gathering(Protocol):
+    """A stream whose pieces are added up where they are, by others."""
+
+    def gather(self, sums: Sums) -> None: ...
 
 
 class FeatureStream:
@@ -218,6 +229,9 @@ def fold(
     stage : str, which also labels the progress
     beside : function, further arrays that a checkpoint must hold
     """
+    if isinstance(stream, Gathering):
+        stream.gather(sums)
+        return
     done = start
     try:
         for piece in stream.pieces(stage, start):
