@@ -25,8 +25,10 @@ from .kernels import (
     Smoothed,
     Spectral,
 )
+from .models import KernelClassifier, KernelRegressor
 from .plotting import CompareDisplay, ErrorDisplay
 from .rules import Rule
+from .storage import load, save
 
 __version__ = "0.1.0"
 
@@ -42,7 +44,9 @@ __all__ = [
     "Gaussian",
     "HermiteMercer",
     "Kernel",
+    "KernelClassifier",
     "KernelFeatures",
+    "KernelRegressor",
     "Landmarks",
     "Laplacian",
     "Matern",
@@ -58,4 +62,6 @@ __all__ = [
     "SphericalRadial",
     "SubsampledGrid",
     "engine_info",
+    "load",
+    "save",
 ]

@@ -1,0 +1,398 @@
+"""Fits of streamed features: ridge from its sums, other losses by passes of L-BFGS."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from .features import Matrix
+from .lbfgs import LBFGS
+from .losses import LOSSES, Loss, LossSums, Weights, curvature
+from .rules import Floats
+from .solvers import MAX_PATH, InPlaceCholesky, RidgePath, norms
+from .streaming import Checkpoint, Piece, Stream, fold
+from .sums import NormalSums, RidgeSystem
+from .tuning import Tried, best, penalties
+
+_LOO_ROWS = 20_000  # rows, and their products with p^2, up to which every one is left out in turn
+_LOO_WORK = 1e11
+_MAX_PASSES = 1000
+_FACTORED_TOLERANCE = 1e-7  # factors have no unique minimum whose digits would be worth a pass
+_TRIAL_PASSES = 100  # of a fit that only tells whether an alpha is good
+_HELD_OUT = 5  # every fifth row of a sample judges the penalty
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some rows in memory: features, targets or codes, weights."""
+
+    Z: Matrix
+    y: Any
+    weight: Floats | None
+
+    def pieces(self, label: str, start: int = 0) -> Iterator[Piece]:
+        """A stream of one piece."""
+        yield Piece(self.Z, self.y, self.weight, 1)
+
+    def where(self, chosen: Any) -> Rows:
+        return Rows(
+            self.Z[chosen], self.y[chosen], None if self.weight is None else self.weight[chosen]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeFit:
+    """A solved ridge system."""
+
+    coefficients: Floats  # (p, t)
+    intercept: Floats  # (t,)
+    alpha: float
+    tried: list[Tried]
+    system: RidgeSystem
+    freedom: float | None  # degrees of freedom, where the path knows them
+    cholesky: InPlaceCholesky | None  # of gram + alpha I; None for signed maps
+
+    def left_out(self, rows: Rows) -> Floats:
+        """What is predicted for rows of the fit when each is left out in turn, (n, t)."""
+        centred = np.asarray(rows.Z, dtype=np.float64) - self.system.feature_mean
+        fitted = centred @ self.coefficients + self.system.target_mean
+        if self.cholesky is None:
+            return fitted
+        leverage = (self.cholesky.norms(centred) + self.system.intercept_leverage)[:, None]
+        if rows.weight is not None:
+            leverage *= np.minimum(rows.weight, 1.0)[:, None]
+        return np.asarray(rows.y - (rows.y - fitted) / (1 - np.minimum(leverage, 1 - 1e-12)))
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """What deviations of predictions need: (p, p) with the root L' of G + alpha I above."""
+
+    root: Floats
+    feature_mean: Floats
+    intercept_leverage: float
+
+    @classmethod
+    def of(cls, fit: RidgeFit) -> Posterior | None:
+        """The posterior of a fit; None for signed maps and above 8192 columns."""
+        if fit.cholesky is None or len(fit.coefficients) > MAX_PATH:
+            return None
+        system = fit.system
+        return cls(fit.cholesky.root, system.feature_mean, system.intercept_leverage)
+
+    def deviations(self, Z: Matrix) -> Floats:
+        """The deviation of f at rows of features, (n,), in units of the noise's."""
+        centred = np.asarray(Z, dtype=np.float64) - self.feature_mean
+        return np.sqrt(norms(self.root, centred) + self.intercept_leverage)
+
+
+def ridge_sums(
+    stream: Stream, checkpoint: Checkpoint, n_columns: int, n_targets: int
+) -> NormalSums:
+    """The sums of a whole stream, from its beginning or from where a checkpoint left off."""
+    resumed = checkpoint.resume("sums")
+    start, sums = 0, NormalSums(n_columns, n_targets)
+    if resumed is not None:
+        start, sums = resumed[0], NormalSums.from_state(resumed[1])
+    fold(stream, sums, checkpoint, "sums", start=start)
+    return sums
+
+
+def fit_ridge(
+    system: RidgeSystem,
+    alpha: Any,
+    dtype: Any,
+    sample: Rows,
+    stream: Stream | None = None,
+) -> RidgeFit:
+    """Choose alpha and solve; `system` is overwritten.
+
+    Of several alphas the best is chosen by exact leave-one-out where the rows can be read again
+    and are few, by generalised cross-validation otherwise; above 8192 columns by a Cholesky
+    factorisation each, judged on the sample, whose rows are left out in turn.
+    """
+    p, signed = len(system.gram), bool((system.signs < 0).any())
+    alphas = penalties(system.scale, dtype) if isinstance(alpha, str) else np.atleast_1d(alpha)
+    tried: list[Tried] = []
+    path = freedom = None
+    if len(alphas) > 1 and p > MAX_PATH and not signed:
+        alpha, tried = _search_wide(system, alphas, sample)
+    elif len(alphas) > 1 or signed:
+        path = RidgePath(system)
+        if len(alphas) > 1:
+            alpha, tried = _judge(path, system, alphas, stream)
+            freedom = path.freedom(alpha)
+    alpha = float(alpha if tried else alphas[0])
+    cholesky = None
+    if signed and path is not None:
+        coefficients = path.weights(alpha)
+    else:
+        cholesky = InPlaceCholesky(system.gram)
+        _factor(cholesky, alpha, system, dtype)
+        coefficients = cholesky.solve(system.cross)
+    intercept = system.target_mean - system.feature_mean @ coefficients
+    return RidgeFit(coefficients, intercept, alpha, tried, system, freedom, cholesky)
+
+
+def _factor(cholesky: InPlaceCholesky, alpha: float, system: RidgeSystem, dtype: Any) -> None:
+    try:
+        cholesky.factor(alpha)
+    except np.linalg.LinAlgError:
+        least = penalties(system.scale, dtype)[0]
+        raise ValueError(
+            f"alpha={alpha:g} is too small for {np.dtype(dtype)} features: the sums are not "
+            f"positive definite to their rounding; {least:.1g} works"
+        ) from None
+
+
+def _judge(
+    path: RidgePath, system: RidgeSystem, alphas: Floats, stream: Stream | None
+) -> tuple[float, list[Tried]]:
+    n, p = system.n_rows, len(system.gram)
+    if stream is not None and n <= _LOO_ROWS and n * p**2 <= _LOO_WORK:
+        squares = np.zeros(len(alphas))
+        for piece in stream.pieces("leaving one out"):
+            for first in range(0, len(piece.Z), 1024):
+                some = slice(first, first + 1024)
+                weight = None if piece.weight is None else piece.weight[some]
+                squares += path.loo_squares(piece.Z[some], piece.y[some], weight, alphas)
+        return best(alphas, squares / n, "leave-one-out")
+    return best(alphas, path.gcv(alphas), "GCV")
+
+
+def _search_wide(system: RidgeSystem, alphas: Floats, sample: Rows) -> tuple[float, list[Tried]]:
+    """Downhill over the alphas from the middle; each takes a factorisation."""
+    cholesky = InPlaceCholesky(system.gram)
+    scores: dict[int, float] = {}
+
+    def score(i: int) -> float:
+        if i not in scores:
+            try:
+                cholesky.factor(float(alphas[i]))
+            except np.linalg.LinAlgError:
+                scores[i] = np.inf
+                return np.inf
+            fit = RidgeFit(
+                cholesky.solve(system.cross), np.empty(0), 0.0, [], system, None, cholesky
+            )
+            scores[i] = float(np.square(fit.left_out(sample) - sample.y).mean())
+        return scores[i]
+
+    i, step = len(alphas) // 2, 2
+    while step:
+        beside = [j for j in (i - step, i + step) if 0 <= j < len(alphas)]
+        lower = [j for j in beside if score(j) < score(i)]
+        i, step = (min(lower, key=score), step) if lower else (i, step // 2)
+    np.fill_diagonal(system.gram, cholesky.diagonal)
+    tried = sorted(scores)
+    return best(alphas[tried], np.array([scores[j] for j in tried]), "leave-one-out of a sample")
+
+
+def noise_variance(fit: RidgeFit, sample: Rows) -> Floats:
+    """RSS / (n - df) of each target: df is the trace of the hat matrix.
+
+    Up to 8192 columns exact; above, df is from the mean leverage of the sample.
+    """
+    system, p = fit.system, len(fit.coefficients)
+    explained = (fit.coefficients * (system.cross)).sum(axis=0)
+    penalty = (fit.coefficients * system.signs[:, None] * fit.coefficients).sum(axis=0)
+    squares = np.maximum(system.target_square - explained - fit.alpha * penalty, 0.0)
+    freedom = fit.freedom
+    if freedom is None and fit.cholesky is not None and p <= MAX_PATH:
+        freedom = p - fit.alpha * fit.cholesky.inverse_trace() + system.intercept
+    elif freedom is None and fit.cholesky is not None:
+        centred = np.asarray(sample.Z, dtype=np.float64) - system.feature_mean
+        leverage = fit.cholesky.norms(centred) + system.intercept_leverage
+        freedom = system.weight * float(np.average(leverage, weights=sample.weight))
+    elif freedom is None:
+        freedom = RidgePath(system).freedom(fit.alpha)
+    left = system.n_rows - freedom
+    return squares / left if left > 0 else np.full_like(squares, np.nan)
+
+
+# --- other losses ---------------------------------------------------------------------------------
+def fit_loss(
+    name: str,
+    stream: Stream,
+    checkpoint: Checkpoint,
+    shape: tuple[int, int],
+    *,
+    alpha: float,
+    rank: int | None,
+    intercept: bool,
+    tolerance: float,
+    max_passes: int = _MAX_PASSES,
+) -> tuple[Floats, Floats, int]:
+    """W (p, t), b (t,) and the passes taken to the minimum of a loss over a stream.
+
+    The first metric is the inverse of c Z'WZ + alpha I, c the loss's curvature. With a rank, the
+    descent goes on from the truncated singular value decomposition of the full solution, on the
+    factors, so its loss is below that of the truncated one.
+    """
+    metric = _Metric.made(name, stream, checkpoint, shape, alpha)
+    descent = _Descent(LOSSES[name], stream, checkpoint, alpha, tolerance, max_passes)
+    full = Weights(*shape, rank=None, intercept=intercept)
+    theta = checkpoint.lasting.get("full")
+    if theta is None:
+        start = np.zeros(shape[0] * shape[1] + shape[1] * intercept)
+        theta = descent.run("descent", full, start, metric.full(full))
+    if rank is None or rank >= min(shape):
+        return *full.matrix(theta), descent.passes
+    checkpoint.lasting["full"] = theta
+    W, b = full.matrix(theta)
+    left, values, right = np.linalg.svd(W, full_matrices=False)
+    root = np.sqrt(np.maximum(values[:rank], values[0] * 1e-8))
+    U, V = left[:, :rank] * root, right[:rank].T * root
+    low = Weights(*shape, rank=rank, intercept=intercept)
+    descent.tolerance = max(tolerance, _FACTORED_TOLERANCE)
+    theta = descent.run(f"rank {rank}", low, low.join([U, V], b), metric.factored(low, U, V))
+    return *low.matrix(theta), descent.passes
+
+
+class _Metric:
+    """The inverse of c Z'WZ + alpha I, an intercept's column included."""
+
+    def __init__(self, cholesky: InPlaceCholesky | None, mass: float) -> None:
+        self._cholesky, self._mass = cholesky, mass
+
+    @classmethod
+    def made(
+        cls,
+        name: str,
+        stream: Stream,
+        checkpoint: Checkpoint,
+        shape: tuple[int, int],
+        alpha: float,
+    ) -> _Metric:
+        p, t = shape
+        if p > MAX_PATH:
+            return cls(None, 1.0)
+        if "gram" in checkpoint.lasting:
+            gram = checkpoint.lasting["gram"].copy()
+        else:
+            sums = ridge_sums(stream, checkpoint, p, 0)
+            gram = np.zeros((p + 1, p + 1))
+            gram[:p, :p], gram[p, :p], gram[p, p] = sums.gram, sums.feature_sum, sums.weight
+            gram *= curvature(name, t)
+            if checkpoint.active:
+                checkpoint.lasting["gram"] = gram.copy()
+        cholesky = InPlaceCholesky(gram)
+        mass = float(gram[p, p])
+        # What rounding may have taken from the smallest eigenvalues is given back.
+        cholesky.factor(max(alpha, 1e-7 * float(np.trace(gram)) / p))
+        return cls(cholesky, mass)
+
+    def full(self, weights: Weights) -> Callable[[Floats], Floats]:
+        cholesky = self._cholesky
+        if cholesky is None:
+            return lambda gradient: gradient
+
+        def apply(gradient: Floats) -> Floats:
+            (W,), b = weights.split(gradient)
+            solved = cholesky.solve(np.vstack([W, b if len(b) else np.zeros(W.shape[1])]))
+            return weights.join([solved[:-1]], solved[-1])
+
+        return apply
+
+    def factored(self, weights: Weights, U: Floats, V: Floats) -> Callable[[Floats], Floats]:
+        cholesky = self._cholesky
+        if cholesky is None:
+            return lambda gradient: gradient
+        half = cholesky.half(np.vstack([U, np.zeros((1, U.shape[1]))]))
+        of_u, of_v = np.linalg.pinv(V.T @ V), np.linalg.pinv(half.T @ half, hermitian=True)
+
+        def apply(gradient: Floats) -> Floats:
+            (dU, dV), b = weights.split(gradient)
+            solved = cholesky.solve(np.vstack([dU, np.zeros((1, dU.shape[1]))]))[:-1]
+            return weights.join([solved @ of_u, dV @ of_v], b / self._mass)
+
+        return apply
+
+
+@dataclass(eq=False)
+class _Descent:
+    """Passes of L-BFGS over a stream, each of which a checkpoint can resume."""
+
+    loss: Loss
+    stream: Stream
+    checkpoint: Checkpoint
+    alpha: float
+    tolerance: float
+    max_passes: int
+    passes: int = 0
+
+    def run(
+        self, stage: str, weights: Weights, start: Floats, metric: Callable[[Floats], Floats]
+    ) -> Floats:
+        """The parameters of the least loss."""
+        descent = LBFGS(start, metric, tolerance=self.tolerance, max_passes=self.max_passes)
+        block, resumed = self.checkpoint.resume(stage) or (0, None)
+        if resumed is not None:
+            descent.restore(resumed)
+        while not descent.done:
+            sums = LossSums(self.loss, weights, descent.trial)
+            if resumed is not None:
+                sums.restore(resumed)
+            fold(self.stream, sums, self.checkpoint, stage, start=block, beside=descent.state)
+            block, resumed = 0, None
+            value, slope = weights.penalty(descent.trial, self.alpha)
+            descent.tell(sums.value + value, sums.gradient + slope)
+        self.passes += descent.passes
+        if not descent.converged and self.max_passes == _MAX_PASSES:
+            warnings.warn(
+                f"the loss was not at its minimum after {descent.passes} passes (alpha="
+                f"{self.alpha:g}); a larger alpha or standardised columns help",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        return descent.best
+
+
+def tune_alpha(
+    name: str, sample: Rows, n_scores: int, *, intercept: bool
+) -> tuple[float, list[Tried]]:
+    """The alpha with the least loss on every fifth row of a sample, which the others fitted.
+
+    A penalty does not depend on the number of rows (it is an inverse prior variance), so that of
+    a sample serves all of them. Equal rows are one row of their total weight: none judges what
+    its copy has fitted.
+    """
+    merged = _merged(sample)
+    judges = np.arange(len(merged.Z)) % _HELD_OUT == _HELD_OUT - 1
+    learners, judged = merged.where(~judges), merged.where(judges if judges.any() else ~judges)
+    weights = Weights(sample.Z.shape[1], n_scores, rank=None, intercept=intercept)
+    nothing = Checkpoint(None, 0.0, {})
+    scale = float(np.square(merged.Z, dtype=np.float64).sum(axis=1).mean()) or 1.0
+    tried: list[Tried] = []
+    for exponent in range(1, -5, -1):
+        alpha = scale * 10.0**exponent
+        W, b, _ = fit_loss(
+            name,
+            learners,
+            nothing,
+            weights.shape,
+            alpha=alpha,
+            rank=None,
+            intercept=intercept,
+            tolerance=1e-6,
+            max_passes=_TRIAL_PASSES,
+        )
+        sums = LossSums(LOSSES[name], weights, weights.join([W], b))
+        sums.add(judged.Z, judged.y, judged.weight)
+        tried.append(Tried("alpha", alpha, sums.value, f"{name} loss of held-out rows"))
+        if sums.value > 1.02 * min(each.score for each in tried):
+            break
+    return min(tried, key=lambda each: each.score).value, tried
+
+
+def _merged(rows: Rows) -> Rows:
+    """Distinct rows in sorted order, with the total weight of their copies."""
+    keys = np.column_stack([rows.Z, rows.y])
+    _, first, copies = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    weight = np.asarray(np.bincount(copies.ravel(), rows.weight), dtype=float)
+    return Rows(rows.Z[first], rows.y[first], weight)
