@@ -33,6 +33,7 @@ ORDER = [
     "demo",
     "bench",
     "__init__",
+    "experiments",
     "cli",
 ]
 
