@@ -60,7 +60,8 @@ def verdicts(records: list[Record]) -> list[Verdict]:
             if worse
             else "smaller at every diameter",
             bool(worse) and worse[-1] == fig1.DIAMETERS[-1],
-            "Its weights have both signs and their magnitudes sum to 1,201.",
+            "Its weights have both signs, and their magnitudes sum to "
+            f"{fig1.count(records, NAME, 'mass'):,}.",
         ),
         fig1.ours_verdict(records, NAME),
     ]

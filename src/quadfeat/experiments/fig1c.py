@@ -32,7 +32,7 @@ def cells(scale: str, data: Data) -> list[Cell]:
         )
 
     maps = {_name(n_points): partial(make, n_points) for n_points in NODES}
-    return fig1.cells(scale, maps, points=COLUMNS // 2, columns=COLUMNS, seeds=8)
+    return fig1.cells(scale, maps, points=COLUMNS // 2, columns=COLUMNS, seeds=6)
 
 
 def draw(records: list[Record]) -> Any:

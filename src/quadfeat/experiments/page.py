@@ -20,24 +20,25 @@ _STYLE = """
   --open: #e3b341; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 56rem; padding: 1rem; background: var(--paper);
-  color: var(--ink); font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: break-word; }
+  color: var(--ink); font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
 h1 { font-size: 1.7rem; line-height: 1.2; margin: 1rem 0 .5rem; }
 h2 { font-size: 1.3rem; line-height: 1.25; margin: 0 0 .5rem; }
 a { color: var(--link); }
-code { font-size: .9em; overflow-wrap: anywhere; }
+code { font-size: .9em; }
 nav ul { list-style: none; padding: 0; margin: 1rem 0; border-top: 1px solid var(--rule); }
-nav li { display: flex; gap: .75rem; justify-content: space-between; padding: .35rem 0;
-  border-bottom: 1px solid var(--rule); }
-nav span { color: var(--soft); white-space: nowrap; }
+nav li { display: flex; flex-wrap: wrap; gap: 0 .75rem; justify-content: space-between;
+  padding: .35rem 0; border-bottom: 1px solid var(--rule); }
+nav span { color: var(--soft); }
 section { margin: 3rem 0; }
 figure { margin: 1rem 0; }
-figure img { display: block; width: 100%; height: auto; background: #fff; border-radius: .4rem;
-  border: 1px solid var(--rule); }
+figure img { display: block; width: 100%; max-width: 42rem; height: auto; margin: 0 auto;
+  background: #fff; border-radius: .4rem; border: 1px solid var(--rule); }
 .verdicts { list-style: none; padding: 0; margin: 1rem 0; }
 .verdicts li { background: var(--card); border-left: .3rem solid var(--colour);
   border-radius: .3rem; padding: .6rem .8rem; margin: .6rem 0; }
 .verdicts p { margin: 0; }
-.verdicts dl { display: grid; grid-template-columns: 6rem 1fr; gap: .1rem .6rem; margin: .3rem 0; }
+.verdicts dl { display: grid; grid-template-columns: 6rem minmax(0, 1fr); gap: .1rem .6rem;
+  margin: .3rem 0; }
 .verdicts dt { color: var(--soft); } .verdicts dd { margin: 0; }
 .badge { float: right; margin-left: .6rem; padding: 0 .5rem; border: 1px solid var(--colour);
   border-radius: 1rem; color: var(--colour); font-weight: 600; font-size: .85rem; }
@@ -45,7 +46,7 @@ figure img { display: block; width: 100%; height: auto; background: #fff; border
 .open { --colour: var(--open); }
 .fails { border-left-style: double !important; } .open { border-left-style: dashed !important; }
 .note, .made, footer { color: var(--soft); font-size: .9rem; }
-@media (max-width: 30rem) { .verdicts dl { grid-template-columns: 1fr; }
+@media (max-width: 30rem) { .verdicts dl { grid-template-columns: minmax(0, 1fr); }
   .verdicts dd { margin-bottom: .3rem; } }
 @media print { :root { --paper: #fff; --ink: #000; --card: #fff; }
   figure, .verdicts li { break-inside: avoid; } }
@@ -117,16 +118,12 @@ def _scale_note(scale: str) -> str:
 
 def _entry(section: Section) -> str:
     if not section.picture:
-        return f"<li>{escape(section.title)} <span>{escape(_short(section.why))}</span></li>\n"
+        return f'<li>{escape(section.title)} <span class="note">{escape(section.why)}</span></li>\n'
     held = sum(verdict.holds is True for verdict in section.verdicts)
     return (
         f'<li><a href="#{section.name}">{escape(section.title)}</a> '
         f"<span>{held} of {len(section.verdicts)} hold</span></li>\n"
     )
-
-
-def _short(why: str) -> str:
-    return why if len(why) < 24 else "left out"
 
 
 def _section(section: Section) -> str:

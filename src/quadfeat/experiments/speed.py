@@ -195,7 +195,7 @@ def _of(records: list[Record], shape: str, title: str) -> Record:
 
 
 def draw(records: list[Record]) -> Any:
-    made = figure(6.4, 5.2)
+    made = figure(5.6, 4.8)
     panels = made.subplots(2, 1, height_ratios=[6, 4])
     for ax, shape in zip(panels, SHAPES, strict=True):
         own = [r for r in records if r["shape"] == shape]

@@ -157,7 +157,7 @@ def slope(x: Sequence[float], y: Sequence[float]) -> float:
 
 
 def draw(records: list[Record]) -> Any:
-    made = figure(6.4, 8.2)
+    made = figure(5.8, 8.2)
     panels = made.subplots(3, 2)
     _draw_bounds(panels[0, 0], records, "error", "eps", "error eps (d = 5, M = 1)")
     _draw_bounds(panels[1, 0], records, "dimension", "d", "dimension d (eps = 0.001, M = 1)")
