@@ -25,6 +25,7 @@ from .kernels import (
     Smoothed,
     Spectral,
 )
+from .models import KernelClassifier, KernelRegressor
 from .plotting import CompareDisplay, ErrorDisplay
 from .rules import Rule
 
@@ -42,7 +43,9 @@ __all__ = [
     "Gaussian",
     "HermiteMercer",
     "Kernel",
+    "KernelClassifier",
     "KernelFeatures",
+    "KernelRegressor",
     "Landmarks",
     "Laplacian",
     "Matern",

@@ -15,6 +15,7 @@ NAMES = (
     "fig1a",
     "fig1b",
     "fig1c",
+    "fig2b",
     "speed",
     "theory",
 )

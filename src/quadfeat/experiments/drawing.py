@@ -46,17 +46,29 @@ def curve(
     ----------
     band : "deviation" (mean -+ one standard deviation) or "range" (least to greatest run)
     """
-    x, values = np.asarray(x, float), np.atleast_2d(np.asarray(runs, float))
+    values = np.atleast_2d(np.asarray(runs, float))
+    mean, low, high = values.mean(axis=0), values.min(axis=0), values.max(axis=0)
+    if len(values) > 1 and band == "deviation":
+        spread = values.std(axis=0, ddof=1)
+        # No lower than the least run, so that a logarithmic axis can show it.
+        low, high = np.maximum(mean - spread, low), mean + spread
+    banded(ax, name, x, mean, low, high, label=label)
+
+
+def banded(
+    ax: Any,
+    name: str,
+    x: ArrayLike,
+    mean: ArrayLike,
+    low: ArrayLike,
+    high: ArrayLike,
+    *,
+    label: str = "",
+) -> None:
+    """A line in the style of `name` within a band."""
     colour, marker, line = STYLES[name]
-    mean = values.mean(axis=0)
     ax.plot(x, mean, line, color=colour, marker=marker, markersize=5, lw=1.6, label=label or name)
-    if len(values) > 1:
-        low, high = values.min(axis=0), values.max(axis=0)
-        if band == "deviation":
-            spread = values.std(axis=0, ddof=1)
-            # No lower than the least run, so that a logarithmic axis can show it.
-            low, high = np.maximum(mean - spread, low), mean + spread
-        ax.fill_between(x, low, high, color=colour, alpha=0.22, linewidth=0)
+    ax.fill_between(x, low, high, color=colour, alpha=0.22, linewidth=0)
 
 
 def tidy(ax: Any) -> None:

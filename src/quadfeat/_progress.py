@@ -1,0 +1,103 @@
+"""Rows done, rows per second and the time left, on stderr."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+_Item = TypeVar("_Item")
+
+
+def progress(
+    blocks: Iterator[_Item], *, total: int | None, label: str, verbose: bool, done: int = 0
+) -> Iterator[_Item]:
+    """The same blocks, telling on stderr how far they are.
+
+    On a terminal one line is rewritten, ten times a second; elsewhere there is a line after 1, 2,
+    4, ... seconds, and one at the end.
+
+    Parameters
+    ----------
+    blocks : iterator of blocks, which have rows `X`
+    total : int or None, rows in all
+    label : str, what is being done
+    verbose : bool, False says nothing
+    done : int, rows that were done before, as when a fit is resumed
+    """
+    if not verbose:
+        yield from blocks
+        return
+    meter = _Meter(total, label, done)
+    try:
+        for block in blocks:
+            yield block
+            meter.add(_rows(block))
+    finally:
+        meter.close()
+
+
+def _rows(block: Any) -> int:
+    return int(block.X.shape[0])
+
+
+class _Meter:
+    def __init__(self, total: int | None, label: str, done: int) -> None:
+        self._total, self._label, self._done, self._before = total, label, done, done
+        self._began = time.monotonic()
+        self._live = sys.stderr.isatty()
+        self._next, self._wait = self._began, 1.0
+        if not self._live:
+            self._next += self._wait
+
+    def add(self, rows: int) -> None:
+        self._done += rows
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._write(self._line(now))
+        if self._live:
+            self._next = now + 0.1
+        else:
+            self._wait *= 2
+            self._next = self._began + self._wait
+
+    def close(self) -> None:
+        self._write(self._line(time.monotonic()))
+        if self._live:
+            sys.stderr.write("\n")
+            sys.stderr.flush()
+
+    def _line(self, now: float) -> str:
+        elapsed = max(now - self._began, 1e-9)
+        rate = (self._done - self._before) / elapsed
+        known = self._total is not None and self._total > 0
+        parts = [f"{self._label}: {self._done:,}" + (f" of {self._total:,}" if known else "")]
+        parts[0] += " rows"
+        if known and self._total is not None:
+            parts.append(f"{min(self._done / self._total, 1):.0%}")
+        parts.append(f"{rate:,.0f} rows/s")
+        if self._total is not None and 0 < self._done < self._total and rate > 0:
+            parts.append(f"{clock((self._total - self._done) / rate)} left")
+        else:
+            parts.append(clock(elapsed))
+        return ", ".join(parts)
+
+    def _write(self, line: str) -> None:
+        sys.stderr.write(f"\r\x1b[K{line}" if self._live else f"{line}\n")
+        sys.stderr.flush()
+
+
+def clock(seconds: float) -> str:
+    """A duration as a person would say it.
+
+    >>> clock(3.2), clock(75), clock(7384)
+    ('3 s', '1 min 15 s', '2 h 03 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

@@ -1,0 +1,361 @@
+"""Fits of streamed features: ridge from its sums, other losses by passes of L-BFGS."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from .features import Matrix
+from .lbfgs import LBFGS
+from .losses import LOSSES, LossSums, Weights, curvature
+from .rules import Floats
+from .solvers import MAX_PATH, InPlaceCholesky, RidgePath
+from .streaming import Checkpoint, Piece, Stream, fold
+from .sums import NormalSums, RidgeSystem
+from .tuning import Tried, best, penalties
+
+_LOO_ROWS = 20_000  # rows, and their products with p^2, up to which every one is left out in turn
+_LOO_WORK = 1e11
+_TOLERANCE = 1e-9  # promised decrease, as a share of the loss, at which a descent ends
+_MAX_PASSES = 300
+_HELD_OUT = 5  # every fifth row of a sample judges the penalty
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some rows in memory: features, targets or codes, weights."""
+
+    Z: Matrix
+    y: Any
+    weight: Floats | None
+
+    def pieces(self, label: str, start: int = 0) -> Iterator[Piece]:
+        """A stream of one piece."""
+        yield Piece(self.Z, self.y, self.weight, 1)
+
+    def where(self, chosen: Any) -> Rows:
+        return Rows(
+            self.Z[chosen], self.y[chosen], None if self.weight is None else self.weight[chosen]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeFit:
+    """A solved ridge system."""
+
+    coefficients: Floats  # (p, t)
+    intercept: Floats  # (t,)
+    alpha: float
+    tried: list[Tried]
+    system: RidgeSystem
+    freedom: float | None  # degrees of freedom, where the path knows them
+    cholesky: InPlaceCholesky | None  # of gram + alpha I; None for signed maps
+
+    def left_out(self, rows: Rows) -> Floats:
+        """What is predicted for rows of the fit when each is left out in turn, (n, t)."""
+        centred = np.asarray(rows.Z, dtype=np.float64) - self.system.feature_mean
+        fitted = centred @ self.coefficients + self.system.target_mean
+        if self.cholesky is None:
+            return fitted
+        leverage = (self.cholesky.norms(centred) + self.system.intercept_leverage)[:, None]
+        return np.asarray(rows.y - (rows.y - fitted) / (1 - np.minimum(leverage, 1 - 1e-12)))
+
+
+def ridge_sums(
+    stream: Stream, checkpoint: Checkpoint, n_columns: int, n_targets: int
+) -> NormalSums:
+    """The sums of a whole stream, from its beginning or from where a checkpoint left off."""
+    resumed = checkpoint.resume("sums")
+    start, sums = 0, NormalSums(n_columns, n_targets)
+    if resumed is not None:
+        start, sums = resumed[0], NormalSums.from_state(resumed[1])
+    fold(stream, sums, checkpoint, "sums", start=start)
+    return sums
+
+
+def fit_ridge(
+    system: RidgeSystem,
+    alpha: Any,
+    dtype: Any,
+    sample: Rows,
+    stream: Stream | None = None,
+) -> RidgeFit:
+    """Choose alpha and solve; `system` is overwritten.
+
+    Of several alphas the best is chosen by exact leave-one-out where the rows can be read again
+    and are few, by generalised cross-validation otherwise; above 8192 columns by a Cholesky
+    factorisation each, judged on the sample, whose rows are left out in turn.
+    """
+    p, signed = len(system.gram), bool((system.signs < 0).any())
+    alphas = penalties(system.scale, dtype) if isinstance(alpha, str) else np.atleast_1d(alpha)
+    tried: list[Tried] = []
+    path = freedom = None
+    if len(alphas) > 1 and p > MAX_PATH and not signed:
+        alpha, tried = _search_wide(system, alphas, sample)
+    elif len(alphas) > 1 or signed:
+        path = RidgePath(system)
+        if len(alphas) > 1:
+            alpha, tried = _judge(path, system, alphas, stream)
+            freedom = path.freedom(alpha)
+    alpha = float(alpha if tried else alphas[0])
+    cholesky = None
+    if signed and path is not None:
+        coefficients = path.weights(alpha)
+    else:
+        cholesky = InPlaceCholesky(system.gram)
+        _factor(cholesky, alpha, system, dtype)
+        coefficients = cholesky.solve(system.cross)
+    intercept = system.target_mean - system.feature_mean @ coefficients
+    return RidgeFit(coefficients, intercept, alpha, tried, system, freedom, cholesky)
+
+
+def _factor(cholesky: InPlaceCholesky, alpha: float, system: RidgeSystem, dtype: Any) -> None:
+    try:
+        cholesky.factor(alpha)
+    except np.linalg.LinAlgError:
+        least = penalties(system.scale, dtype)[0]
+        raise ValueError(
+            f"alpha={alpha:g} is too small for {np.dtype(dtype)} features: the sums are not "
+            f"positive definite to their rounding; {least:.1g} works"
+        ) from None
+
+
+def _judge(
+    path: RidgePath, system: RidgeSystem, alphas: Floats, stream: Stream | None
+) -> tuple[float, list[Tried]]:
+    n, p = system.weight, len(system.gram)
+    if stream is not None and n <= _LOO_ROWS and n * p**2 <= _LOO_WORK:
+        squares = np.zeros(len(alphas))
+        for piece in stream.pieces("leaving one out"):
+            for first in range(0, len(piece.Z), 1024):
+                some = slice(first, first + 1024)
+                weight = None if piece.weight is None else piece.weight[some]
+                squares += path.loo_squares(piece.Z[some], piece.y[some], weight, alphas)
+        return best(alphas, squares / n, "leave-one-out")
+    return best(alphas, path.gcv(alphas), "GCV")
+
+
+def _search_wide(system: RidgeSystem, alphas: Floats, sample: Rows) -> tuple[float, list[Tried]]:
+    """Downhill over the alphas from the middle; each takes a factorisation."""
+    cholesky = InPlaceCholesky(system.gram)
+    scores: dict[int, float] = {}
+
+    def score(i: int) -> float:
+        if i not in scores:
+            try:
+                cholesky.factor(float(alphas[i]))
+            except np.linalg.LinAlgError:
+                scores[i] = np.inf
+                return np.inf
+            fit = RidgeFit(
+                cholesky.solve(system.cross), np.empty(0), 0.0, [], system, None, cholesky
+            )
+            scores[i] = float(np.square(fit.left_out(sample) - sample.y).mean())
+        return scores[i]
+
+    i, step = len(alphas) // 2, 2
+    while step:
+        beside = [j for j in (i - step, i + step) if 0 <= j < len(alphas)]
+        lower = [j for j in beside if score(j) < score(i)]
+        i, step = (min(lower, key=score), step) if lower else (i, step // 2)
+    np.fill_diagonal(system.gram, cholesky.diagonal)
+    tried = sorted(scores)
+    return best(alphas[tried], np.array([scores[j] for j in tried]), "leave-one-out of a sample")
+
+
+def noise_variance(fit: RidgeFit, sample: Rows) -> Floats:
+    """RSS / (n - df) of each target: n the total weight, df the trace of the hat matrix.
+
+    Up to 8192 columns exact; above, df is n times the mean leverage of the sample.
+    """
+    system, p = fit.system, len(fit.coefficients)
+    explained = (fit.coefficients * (system.cross)).sum(axis=0)
+    penalty = (fit.coefficients * system.signs[:, None] * fit.coefficients).sum(axis=0)
+    squares = np.maximum(system.target_square - explained - fit.alpha * penalty, 0.0)
+    freedom = fit.freedom
+    if freedom is None and fit.cholesky is not None and p <= MAX_PATH:
+        freedom = p - fit.alpha * fit.cholesky.inverse_trace() + system.intercept
+    elif freedom is None and fit.cholesky is not None:
+        centred = np.asarray(sample.Z, dtype=np.float64) - system.feature_mean
+        leverage = fit.cholesky.norms(centred) + system.intercept_leverage
+        freedom = system.weight * float(leverage.mean())
+    elif freedom is None:
+        freedom = RidgePath(system).freedom(fit.alpha)
+    left = system.weight - freedom
+    return squares / left if left > 0 else np.full_like(squares, np.nan)
+
+
+# --- other losses ---------------------------------------------------------------------------------
+def fit_loss(
+    name: str,
+    stream: Stream,
+    checkpoint: Checkpoint,
+    shape: tuple[int, int],
+    *,
+    alpha: float,
+    rank: int | None,
+    intercept: bool,
+) -> tuple[Floats, Floats, int]:
+    """W (p, t), b (t,) and the passes taken to the minimum of a loss over a stream.
+
+    The first metric is the inverse of c Z'WZ + alpha I, c the loss's curvature. With a rank, the
+    descent goes on from the truncated singular value decomposition of the full solution, on the
+    factors, so its loss is below that of the truncated one.
+    """
+    metric = _Metric.made(name, stream, checkpoint, shape, alpha)
+    full = Weights(*shape, rank=None, intercept=intercept)
+    theta = checkpoint.lasting.get("full")
+    passes = 0
+    if theta is None:
+        start = np.zeros(shape[0] * shape[1] + shape[1] * intercept)
+        metric_of = lambda g: metric.full(full, g)  # noqa: E731
+        theta, passes = _descend(
+            name, stream, checkpoint, full, start, metric_of, alpha, "descending"
+        )
+    if rank is None or rank >= min(shape):
+        return *full.matrix(theta), passes
+    checkpoint.lasting["full"] = theta
+    W, b = full.matrix(theta)
+    left, values, right = np.linalg.svd(W, full_matrices=False)
+    root = np.sqrt(np.maximum(values[:rank], values[0] * 1e-8))
+    U, V = left[:, :rank] * root, right[:rank].T * root
+    low = Weights(*shape, rank=rank, intercept=intercept)
+    metric_of = metric.factored(low, U, V)
+    theta, more = _descend(
+        name, stream, checkpoint, low, low.join([U, V], b), metric_of, alpha, f"rank {rank}"
+    )
+    return *low.matrix(theta), passes + more
+
+
+class _Metric:
+    """The inverse of c Z'WZ + alpha I, an intercept's column included."""
+
+    def __init__(self, cholesky: InPlaceCholesky | None, mass: float) -> None:
+        self._cholesky, self._mass = cholesky, mass
+
+    @classmethod
+    def made(
+        cls,
+        name: str,
+        stream: Stream,
+        checkpoint: Checkpoint,
+        shape: tuple[int, int],
+        alpha: float,
+    ) -> _Metric:
+        p, t = shape
+        if p > MAX_PATH:
+            return cls(None, 1.0)
+        if "gram" in checkpoint.lasting:
+            gram = checkpoint.lasting["gram"].copy()
+        else:
+            sums = ridge_sums(_Untargeted(stream), checkpoint, p, 0)
+            gram = np.zeros((p + 1, p + 1))
+            gram[:p, :p], gram[p, :p], gram[p, p] = sums.gram, sums.feature_sum, sums.weight
+            gram *= curvature(name, t)
+            if checkpoint.active:
+                checkpoint.lasting["gram"] = gram.copy()
+        cholesky = InPlaceCholesky(gram)
+        mass = float(gram[p, p])
+        # What rounding may have taken from the smallest eigenvalues is given back.
+        cholesky.factor(max(alpha, 1e-7 * float(np.trace(gram)) / p))
+        return cls(cholesky, mass)
+
+    def full(self, weights: Weights, gradient: Floats) -> Floats:
+        if self._cholesky is None:
+            return gradient
+        (W,), b = weights.split(gradient)
+        solved = self._cholesky.solve(np.vstack([W, b if len(b) else np.zeros(W.shape[1])]))
+        return weights.join([solved[:-1]], solved[-1])
+
+    def factored(self, weights: Weights, U: Floats, V: Floats) -> Callable[[Floats], Floats]:
+        cholesky = self._cholesky
+        if cholesky is None:
+            return lambda gradient: gradient
+        half = cholesky.half(np.vstack([U, np.zeros((1, U.shape[1]))]))
+        of_u, of_v = np.linalg.pinv(V.T @ V), np.linalg.pinv(half.T @ half, hermitian=True)
+
+        def apply(gradient: Floats) -> Floats:
+            (dU, dV), b = weights.split(gradient)
+            solved = cholesky.solve(np.vstack([dU, np.zeros((1, dU.shape[1]))]))[:-1]
+            return weights.join([solved @ of_u, dV @ of_v], b / self._mass)
+
+        return apply
+
+
+class _Untargeted:
+    """A stream whose targets are left out, for the sums of features alone."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    def pieces(self, label: str, start: int = 0) -> Iterator[Piece]:
+        for piece in self._stream.pieces(label, start):
+            yield Piece(piece.Z, np.empty((len(piece.Z), 0)), piece.weight, piece.done)
+
+
+def _descend(
+    name: str,
+    stream: Stream,
+    checkpoint: Checkpoint,
+    weights: Weights,
+    start: Floats,
+    metric: Callable[[Floats], Floats],
+    alpha: float,
+    stage: str,
+) -> tuple[Floats, int]:
+    descent = LBFGS(start, metric, tolerance=_TOLERANCE, max_passes=_MAX_PASSES)
+    resumed = checkpoint.resume(stage)
+    block = 0
+    if resumed is not None:
+        block = resumed[0]
+        descent.restore(resumed[1])
+    while not descent.done:
+        sums = LossSums(LOSSES[name], weights, descent.trial)
+        if block and resumed is not None:
+            sums.restore(resumed[1])
+        fold(stream, sums, checkpoint, stage, start=block, beside=descent.state)
+        block = 0
+        value, slope = weights.penalty(descent.trial, alpha)
+        descent.tell(sums.value + value, sums.gradient + slope)
+    if not descent.converged:
+        warnings.warn(
+            f"{stage} stopped after {descent.passes} passes before it converged; a larger alpha "
+            f"or standardised columns help",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    return descent.best, descent.passes
+
+
+def tune_alpha(
+    name: str, sample: Rows, n_scores: int, *, intercept: bool
+) -> tuple[float, list[Tried]]:
+    """The alpha with the least loss on every fifth row of a sample, which the others fitted.
+
+    A penalty does not depend on the number of rows (it is an inverse prior variance), so that of
+    a sample serves all of them.
+    """
+    judges = np.arange(len(sample.Z)) % _HELD_OUT == _HELD_OUT - 1
+    if not judges.any():
+        judges[:] = True
+    learners, judged = sample.where(~judges if not judges.all() else judges), sample.where(judges)
+    weights = Weights(sample.Z.shape[1], n_scores, rank=None, intercept=intercept)
+    nothing = Checkpoint(None, 0.0, {})
+    scale = float(np.square(sample.Z, dtype=np.float64).sum(axis=1).mean()) or 1.0
+    tried: list[Tried] = []
+    for exponent in range(1, -6, -1):
+        alpha = scale * 10.0**exponent
+        W, b, _ = fit_loss(
+            name, learners, nothing, weights.shape, alpha=alpha, rank=None, intercept=intercept
+        )
+        sums = LossSums(LOSSES[name], weights, weights.join([W], b))
+        sums.add(judged.Z, judged.y, judged.weight)
+        tried.append(Tried("alpha", alpha, sums.value, f"{name} loss of held-out rows"))
+        if sums.value > 1.02 * min(each.score for each in tried):
+            break
+    return min(tried, key=lambda each: each.score).value, tried

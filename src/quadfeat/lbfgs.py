@@ -1,0 +1,124 @@
+"""L-BFGS as a value: it asks for one function value and gradient at a time, and can be stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+
+from .rules import Floats
+
+MEMORY = 10  # pairs of steps and gradient changes that are kept
+_DECREASE = 1e-4  # share of the promised decrease that a step must bring
+_SHORTEST = 1e-10  # step below which rounding, not the direction, is to blame
+
+
+class LBFGS:
+    """Minimises a smooth function whose value and gradient each take a pass over the data.
+
+    Ask for the gradient at `trial`, tell it, and repeat until `done`. The first metric is the
+    caller's `precondition`, scaled as Nocedal (1980) does; steps are halved, or cut to the
+    minimum of a parabola, until they bring enough decrease (Armijo). `state` holds all of it, so
+    a run that was stored and loaded goes on to the same bits.
+
+    Parameters
+    ----------
+    start : (m,) array
+    precondition : function of a (m,) gradient, about the inverse Hessian times it
+    tolerance : float
+        Done when the decrease promised by the quadratic model is below this share of the value.
+    max_passes : int, values and gradients asked for
+    """
+
+    def __init__(
+        self,
+        start: Floats,
+        precondition: Callable[[Floats], Floats],
+        *,
+        tolerance: float,
+        max_passes: int,
+    ) -> None:
+        self._precondition, self._tolerance, self._max_passes = precondition, tolerance, max_passes
+        self.trial = start.copy()
+        self.best = start.copy()
+        self.value = np.inf
+        self.passes = 0
+        self.done = False
+        self.converged = False
+        self._gradient: Floats = np.zeros_like(start)
+        self._direction: Floats = np.zeros_like(start)
+        self._slope = 0.0
+        self._step = 1.0
+        self._steps: list[Floats] = []
+        self._changes: list[Floats] = []
+
+    def tell(self, value: float, gradient: Floats) -> None:
+        """The value and gradient at `trial`; sets the next `trial`, or `done`."""
+        self.passes += 1
+        enough = self.value + _DECREASE * self._step * self._slope
+        if not np.isfinite(self.value) or value <= enough:
+            self._accept(value, gradient)
+        else:
+            self._shorten(value)
+        if self.passes >= self._max_passes:
+            self.done = True
+        self.trial = self.best + self._step * self._direction
+
+    def _accept(self, value: float, gradient: Floats) -> None:
+        step, change = self.trial - self.best, gradient - self._gradient
+        if (
+            self.passes > 1
+            and step @ change > 1e-14 * (change @ change) ** 0.5 * (step @ step) ** 0.5
+        ):
+            self._steps = [*self._steps, step][-MEMORY:]
+            self._changes = [*self._changes, change][-MEMORY:]
+        self.best, self.value, self._gradient = self.trial, value, gradient
+        self._direction = -self._metric(gradient)
+        self._slope = float(self._direction @ gradient)
+        self._step = 1.0
+        if -0.5 * self._slope <= self._tolerance * abs(value):
+            self.done = self.converged = True
+
+    def _shorten(self, value: float) -> None:
+        excess = value - self.value - self._step * self._slope
+        parabola = -0.5 * self._slope * self._step**2 / excess if np.isfinite(excess) else 0.0
+        self._step = float(np.clip(parabola, 0.1 * self._step, 0.5 * self._step))
+        if self._step < _SHORTEST:
+            # Rounding hides what decrease is left.
+            self.done = True
+            self.converged = -0.5 * self._slope <= 1e3 * self._tolerance * abs(self.value)
+
+    def _metric(self, gradient: Floats) -> Floats:
+        """The two loops of Nocedal (1980)."""
+        q, kept = gradient.copy(), []
+        for step, change in zip(reversed(self._steps), reversed(self._changes), strict=True):
+            share = (step @ q) / (step @ change)
+            q -= share * change
+            kept.append(share)
+        r = self._precondition(q)
+        if self._steps:
+            step, change = self._steps[-1], self._changes[-1]
+            r = r * ((step @ change) / (change @ self._precondition(change)))
+        for step, change, share in zip(self._steps, self._changes, reversed(kept), strict=True):
+            r = r + (share - (change @ r) / (step @ change)) * step
+        return r
+
+    def state(self) -> dict[str, Any]:
+        """Arrays from which `restore` goes on."""
+        numbers = [self.value, self._slope, self._step, self.passes, self.done, self.converged]
+        return {
+            "numbers": np.array(numbers, dtype=np.float64),
+            "vectors": np.stack([self.trial, self.best, self._gradient, self._direction]),
+            "pairs": np.array([*self._steps, *self._changes]).reshape(-1, len(self.best)),
+        }
+
+    def restore(self, state: dict[str, Any]) -> Self:
+        """Take over what `state` gave, with this object's own preconditioner."""
+        self.value, self._slope, self._step = (float(x) for x in state["numbers"][:3])
+        self.passes = int(state["numbers"][3])
+        self.done, self.converged = (bool(x) for x in state["numbers"][4:])
+        self.trial, self.best, self._gradient, self._direction = state["vectors"].copy()
+        half = len(state["pairs"]) // 2
+        self._steps, self._changes = list(state["pairs"][:half]), list(state["pairs"][half:])
+        return self

@@ -1,0 +1,631 @@
+"""Kernel machines that never hold the feature matrix: a regressor and a classifier."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from ._checks import check_choice, check_count, check_positive
+from .calibration import Calibration, calibrate
+from .data import Block, Source, _is_blocks, source
+from .features import FeatureMap, Matrix
+from .fitting import RidgeFit, Rows, fit_loss, fit_ridge, noise_variance, ridge_sums, tune_alpha
+from .losses import indicators
+from .rules import Floats
+from .solvers import MAX_PATH
+from .streaming import Checkpoint, FeatureStream, evaluate, parameters_fingerprint
+from .sums import NormalSums
+from .survey import Survey, survey
+from .tuning import Tried, seeded, tune_bandwidth
+
+_TUNING_ROWS = 10_000  # of the sample, to choose a bandwidth or a penalty on
+_SAMPLE_WORK = 5e11  # multiply-adds to leave rows of the sample out in turn
+_PREDICTED = 2**25  # bytes of features at a time when predicting
+
+
+class _KernelModel(BaseEstimator):
+    """What both models share: data in blocks, the map, the penalty, checkpoints."""
+
+    features: FeatureMap | None
+    alpha: Any
+    fit_intercept: bool
+    checkpoint: Any
+    checkpoint_interval: float
+    verbose: bool
+    features_: FeatureMap
+    coef_: Floats
+    intercept_: Any
+    alpha_: float
+    tuning_: list[Tried]
+    n_features_in_: int
+    _target_rules: ClassVar[dict[str, Any]] = {}  # what scikit-learn is to check of y
+
+    # --- data in ----------------------------------------------------------------------------------
+    def _source(self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True) -> Source:
+        if _is_stream(X):
+            columns = None if reset else self._columns()
+            made = source(X, y, sample_weight, columns=columns)
+            if reset and made.columns is not None:
+                self._named_columns = made.columns
+            return made
+        if y is None:
+            raise ValueError(
+                f"requires y to be passed, but the target y is None; {type(self).__name__} learns "
+                f"from targets"
+            )
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            reset=reset,
+            **self._target_rules,
+        )
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+        return source(X, self._checked_target(y), sample_weight)
+
+    def _checked_target(self, y: Any) -> Any:
+        return y
+
+    def _columns(self) -> Any:
+        return getattr(self, "_named_columns", self.n_features_in_)
+
+    def _check(self) -> None:
+        if not (self.features is None or isinstance(self.features, FeatureMap)):
+            raise TypeError(
+                f"features must be a feature map such as KernelFeatures(n_components=1024), or "
+                f"None, got {self.features!r}"
+            )
+        if isinstance(self.alpha, str):
+            check_choice("alpha", self.alpha, ("auto",))
+        else:
+            for value in np.atleast_1d(self.alpha):
+                check_positive("alpha", value)
+        if self.checkpoint is not None and self.checkpoint_interval < 0:
+            raise ValueError(
+                f"checkpoint_interval must not be negative, got {self.checkpoint_interval!r}; "
+                f"60.0 writes once a minute"
+            )
+
+    def _opened_checkpoint(self, data: Source) -> Checkpoint:
+        if self.checkpoint is None:
+            return Checkpoint(None, 0.0, {})
+        ignored = ("checkpoint", "checkpoint_interval", "verbose")
+        chosen = {k: v for k, v in self.get_params(deep=True).items() if k not in ignored}
+        identity = {
+            "data": data.fingerprint,
+            "parameters": type(self).__name__ + parameters_fingerprint(chosen),
+        }
+        return Checkpoint(self.checkpoint, self.checkpoint_interval, identity)
+
+    # --- the map ----------------------------------------------------------------------------------
+    def _fit_map(self, look: Survey) -> None:
+        """Fit the map on the sample, with a bandwidth of our choice where there is no kernel."""
+        self.tuning_ = []
+        features = seeded(self.features)
+        distinct = look.distinct_rows()
+        if features.kernel is None and len(distinct) > 1:
+            some = look.some(_TUNING_ROWS)
+            Y, weight = self._encoded(Block(some.X, some.y, some.weight))
+            kernel, self.tuning_ = tune_bandwidth(
+                features, some.X, distinct, self._ridge_targets(Y), weight, verbose=self.verbose
+            )
+            features.set_params(kernel=kernel)
+        self.features_ = features.fit(distinct)
+        self.n_features_in_ = distinct.shape[1]
+
+    def _encoded(self, block: Block) -> tuple[Any, Any]:
+        """Targets as the sums want them, and weights."""
+        raise NotImplementedError
+
+    def _ridge_targets(self, y: Any) -> Floats:
+        return y
+
+    def _sample(self, look: Survey) -> Rows:
+        """Rows of the sample with features, few enough to be left out in turn."""
+        p = self.features_._n_features_out
+        some = look.some(int(np.clip(_SAMPLE_WORK / p**2, 500, 5000)))
+        y, weight = self._encoded(Block(some.X, some.y, some.weight))
+        Z = np.empty((len(some.X), p), dtype=some.X.dtype)
+        evaluate(self.features_, some.X, Z)
+        return Rows(Z, y, weight)
+
+    # --- ridge ------------------------------------------------------------------------------------
+    def _solve(
+        self, sums: NormalSums, sample: Rows, stream: FeatureStream | None, *, copy: bool
+    ) -> RidgeFit:
+        system = sums.system(intercept=self.fit_intercept, signs=self.features_.signs_, copy=copy)
+        rows = Rows(sample.Z, self._ridge_targets(sample.y), sample.weight)
+        fit = fit_ridge(system, self.alpha, sample.Z.dtype, rows, stream)
+        self.alpha_ = fit.alpha
+        self.tuning_ = [each for each in self.tuning_ if each.parameter != "alpha"] + fit.tried
+        return fit
+
+    # --- out --------------------------------------------------------------------------------------
+    def _predicted_blocks(self, X: Any) -> Iterator[Matrix]:
+        """The features of X, some rows at a time, in a reused buffer."""
+        check_is_fitted(self)
+        if _is_stream(X):
+            blocks = source(X, columns=self._columns()).blocks()
+        else:
+            X = validate_data(
+                self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
+            )
+            blocks = iter([Block(X)])
+        p = self.features_._n_features_out
+        for block in blocks:
+            rows = int(np.clip(_PREDICTED // (p * block.X.dtype.itemsize), 64, 8192))
+            # Single rows take another path of BLAS, which differs in the last bit.
+            buffer = np.empty((min(rows, len(block)), p), dtype=block.X.dtype)
+            for first in range(0, len(block), rows):
+                some = block.X[first : first + rows]
+                Z = buffer[: some.shape[0]]
+                evaluate(self.features_, some, Z)
+                yield Z
+
+    def _scores(self, X: Any) -> Floats:
+        """z'W + b, (n, t)."""
+        parts = [self._scored(Z) for Z in self._predicted_blocks(X)]
+        return np.concatenate(parts)
+
+    def _scored(self, Z: Matrix) -> Floats:
+        W = np.atleast_2d(self.coef_).T.astype(Z.dtype)
+        return np.asarray(Z @ W, dtype=np.float64) + np.atleast_1d(self.intercept_)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _is_stream(X: Any) -> bool:
+    return isinstance(X, str | os.PathLike) or callable(X) or _is_blocks(X)
+
+
+class KernelRegressor(RegressorMixin, _KernelModel):
+    """Kernel ridge regression at linear cost, on more rows than memory.
+
+    Minimises sum_i w_i (y_i - f(x_i))^2 + alpha |v|^2 for f(x) = z(x)'v + b, b free: kernel ridge
+    regression with the kernel z'z, exactly. Features are made in blocks and folded into sums of
+    p^2 numbers; n p^2 multiply-adds for n rows and p columns, then p^3. Signed maps are solved in
+    their indefinite inner product.
+
+    Parameters
+    ----------
+    features : FeatureMap, default KernelFeatures()
+        Learns from at most 20,000 rows. Where its kernel is None, a Gaussian kernel's length
+        scale is chosen between 0.25 and 2 median distances; a given kernel is never changed.
+        Where its random state is None, it is 0.
+    alpha : float, sequence of floats, or "auto"
+        Of several, the best by exact leave-one-out (where there are few rows), or generalised
+        cross-validation; above 8192 columns by the left-out rows of a sample.
+    fit_intercept : bool
+    checkpoint : path or None
+        A file from which the same fit goes on after an interruption, to the same bits.
+    checkpoint_interval : float, seconds between writes at least
+    verbose : bool, progress on stderr
+
+    Attributes
+    ----------
+    features_ : the fitted map
+    coef_ : (p,) or (t, p)
+    intercept_ : float or (t,)
+    alpha_ : float
+    noise_ : float or (t,), the variance of the noise, RSS / (n - df)
+    tuning_ : list of what was tried for bandwidth and alpha
+
+    Notes
+    -----
+    `sample_weight` counts repeated rows, as everywhere in scikit-learn; scale weights of another
+    meaning to a mean of 1 where alpha is to be chosen. For `return_std` the model keeps 8 p^2
+    bytes up to 8192 columns.
+
+    Examples
+    --------
+    >>> X = np.linspace(-3, 3, 200)[:, None]
+    >>> model = KernelRegressor().fit(X, np.sin(2 * X[:, 0]))
+    >>> bool(abs(model.predict([[1.0]])[0] - np.sin(2.0)) < 1e-3)
+    True
+    """
+
+    def __init__(
+        self,
+        features: FeatureMap | None = None,
+        *,
+        alpha: Any = "auto",
+        fit_intercept: bool = True,
+        checkpoint: Any = None,
+        checkpoint_interval: float = 60.0,
+        verbose: bool = False,
+    ) -> None:
+        self.features = features
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.checkpoint = checkpoint
+        self.checkpoint_interval = checkpoint_interval
+        self.verbose = verbose
+
+    _target_rules: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to arrays, a file or a stream of blocks.
+
+        Parameters
+        ----------
+        X : array, CSR matrix, memory map, DataFrame; a path; or blocks (X, y) or (X, y, weight)
+        y : (n,) or (n, t); for a file the name of its column
+        sample_weight : (n,) or None; for a file the name of its column
+        """
+        self._check()
+        data = self._source(X, y, sample_weight)
+        checkpoint = self._opened_checkpoint(data)
+        look = survey(data, labels=False, verbose=self.verbose)
+        self._begin(look)
+        stream = FeatureStream(
+            data, self.features_, self._encoded, n_rows=look.n_rows, verbose=self.verbose
+        )
+        p, t = self.features_._n_features_out, len(self._shift)
+        sums = ridge_sums(stream, checkpoint, p, t)
+        self._finish(sums, self._sample(look), stream, copy=False)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Add rows to the fit; the first batch decides the map, every one costs a solution (p^3).
+
+        Parameters
+        ----------
+        X : array, CSR matrix or DataFrame (n, d)
+        y : (n,) or (n, t)
+        sample_weight : (n,) or None
+        """
+        self._check()
+        first = not hasattr(self, "_sums")
+        data = self._source(X, y, sample_weight, reset=first)
+        look = survey(data, labels=False)
+        if first:
+            self._begin(look)
+            self._sums = NormalSums(self.features_._n_features_out, len(self._shift))
+        for piece in FeatureStream(data, self.features_, self._encoded).pieces("sums"):
+            self._sums.add(piece.Z, piece.y, piece.weight)
+        self._finish(self._sums, self._sample(look), None, copy=True)
+        return self
+
+    def _begin(self, look: Survey) -> None:
+        targets = np.asarray(look.y, dtype=np.float64)
+        self._single = targets.ndim == 1
+        # Products of centred targets keep their digits, whatever the mean of y is.
+        self._shift = np.average(targets.reshape(len(targets), -1), axis=0, weights=look.weight)
+        self._fit_map(look)
+
+    def _encoded(self, block: Block) -> tuple[Any, Any]:
+        targets = np.asarray(block.y, dtype=np.float64).reshape(len(block), -1)
+        if targets.shape[1] != len(self._shift):
+            raise ValueError(
+                f"y has {targets.shape[1]} targets, and the rows before had {len(self._shift)}"
+            )
+        return targets - self._shift, block.weight
+
+    def _finish(
+        self, sums: NormalSums, sample: Rows, stream: FeatureStream | None, *, copy: bool
+    ) -> None:
+        fit = self._solve(sums, sample, stream, copy=copy)
+        noise = noise_variance(fit, sample)
+        intercept = fit.intercept + self._shift
+        self.coef_ = fit.coefficients[:, 0] if self._single else fit.coefficients.T
+        self.intercept_ = float(intercept[0]) if self._single else intercept
+        self.noise_ = float(noise[0]) if self._single else noise
+        self._posterior = fit if len(fit.coefficients) <= MAX_PATH else None
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """f(x), (n,) or (n, t), and the standard deviation of f(x) given the data.
+
+        The deviation is that of the function, as a Gaussian process with prior f ~ N(0, noise_ /
+        alpha z'z) and a flat prior for the intercept sees it: the square root of
+        noise_ (z'(G + alpha I)^-1 z + 1 / n) with centred z and G. It does not include the noise:
+        a new observation deviates by sqrt(std^2 + noise_).
+
+        Parameters
+        ----------
+        X : array, CSR matrix, DataFrame; a path; or blocks
+        return_std : bool
+        """
+        check_is_fitted(self)
+        posterior = self._deviations() if return_std else None
+        means, deviations = [], []
+        for Z in self._predicted_blocks(X):
+            means.append(self._scored(Z))
+            if posterior is not None:
+                deviations.append(posterior(Z))
+        mean = np.concatenate(means)
+        mean = mean[:, 0] if self._single else mean
+        if posterior is None:
+            return mean
+        spread = np.concatenate(deviations)
+        noise = np.sqrt(self.noise_)
+        return mean, spread * noise if self._single else np.outer(spread, noise)
+
+    def _deviations(self) -> Any:
+        fit = self._posterior
+        if fit is None or fit.cholesky is None:
+            raise ValueError(
+                f"return_std=True needs a map without negative weights and of at most {MAX_PATH} "
+                f"columns; KernelFeatures(n_components=1024) is one"
+            )
+        system, cholesky = fit.system, fit.cholesky
+
+        def deviation(Z: Matrix) -> Floats:
+            centred = np.asarray(Z, dtype=np.float64) - system.feature_mean
+            return np.sqrt(cholesky.norms(centred) + system.intercept_leverage)
+
+        return deviation
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _ridge_only(model: Any) -> bool:
+    if model.loss != "ridge":
+        raise AttributeError(f"partial_fit needs loss='ridge', got {model.loss!r}")
+    return True
+
+
+def _has_probabilities(model: Any) -> bool:
+    if model.loss == "squared_hinge":
+        raise AttributeError(
+            "predict_proba needs loss='logistic' or 'ridge'; the squared hinge has no probabilities"
+        )
+    return True
+
+
+class KernelClassifier(ClassifierMixin, _KernelModel):
+    """A kernel classifier at linear cost, on more rows than memory.
+
+    Parameters
+    ----------
+    features : FeatureMap, default KernelFeatures()
+        As for `KernelRegressor`.
+    loss : "ridge", "squared_hinge" or "logistic"
+        "ridge": least squares on -1 and +1, one class against the rest, in closed form.
+        "squared_hinge": the linear SVM, one class against the rest. "logistic": multinomial.
+        The last two take some tens of passes of L-BFGS, and features are kept between them where
+        they fit into a gigabyte.
+    rank : int or None
+        With "logistic": the weight matrix is U V' of this rank, for many classes. The penalty is
+        still alpha / 2 |U V'|^2.
+    alpha : float, sequence of floats (ridge only), or "auto"
+        Ridge minimises sum w (y - f)^2 + alpha |v|^2, the others sum w loss + alpha / 2 |v|^2
+        (alpha = 1 / C). "auto" chooses for ridge as `KernelRegressor` does, for the others on
+        held-out rows of a sample.
+    class_weight : dict, "balanced" or None
+    fit_intercept : bool
+    checkpoint : path or None
+    checkpoint_interval : float, seconds between writes at least
+    verbose : bool, progress on stderr
+
+    Attributes
+    ----------
+    classes_ : labels
+    features_ : the fitted map
+    coef_ : (1, p) for two classes, else (classes, p)
+    intercept_ : (1,) or (classes,)
+    alpha_ : float
+    tuning_ : list of what was tried for bandwidth and alpha
+
+    Notes
+    -----
+    Ridge scores become probabilities by a softmax whose temperature and offsets are learned from
+    rows that are left out in turn.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> y = np.where((X**2).sum(axis=1) < 1.4, "in", "out")
+    >>> model = KernelClassifier().fit(X, y)
+    >>> model.predict([[0.0, 0.0], [2.0, 2.0]])
+    array(['in', 'out'], dtype='<U3')
+    """
+
+    def __init__(
+        self,
+        features: FeatureMap | None = None,
+        *,
+        loss: str = "ridge",
+        rank: int | None = None,
+        alpha: Any = "auto",
+        class_weight: Any = None,
+        fit_intercept: bool = True,
+        checkpoint: Any = None,
+        checkpoint_interval: float = 60.0,
+        verbose: bool = False,
+    ) -> None:
+        self.features = features
+        self.loss = loss
+        self.rank = rank
+        self.alpha = alpha
+        self.class_weight = class_weight
+        self.fit_intercept = fit_intercept
+        self.checkpoint = checkpoint
+        self.checkpoint_interval = checkpoint_interval
+        self.verbose = verbose
+
+    def _check(self) -> None:
+        super()._check()
+        check_choice("loss", self.loss, ("ridge", "squared_hinge", "logistic"))
+        if self.rank is not None:
+            check_count("rank", self.rank, example=50)
+            if self.loss != "logistic":
+                raise ValueError(f"rank={self.rank} needs loss='logistic', got {self.loss!r}")
+        if self.loss != "ridge" and np.ndim(self.alpha) > 0:
+            raise ValueError(
+                f"a path of alphas needs loss='ridge', got {self.loss!r}; give one alpha or 'auto'"
+            )
+
+    def _checked_target(self, y: Any) -> Any:
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        return y
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to arrays, a file or a stream of blocks.
+
+        Parameters
+        ----------
+        X : array, CSR matrix, memory map, DataFrame; a path; or blocks (X, y) or (X, y, weight)
+        y : (n,) labels; for a file the name of its column
+        sample_weight : (n,) or None; for a file the name of its column
+        """
+        self._check()
+        data = self._source(X, y, sample_weight)
+        checkpoint = self._opened_checkpoint(data)
+        look = survey(data, labels=True, verbose=self.verbose)
+        self._begin(look, look.classes)
+        sample = self._sample(look)
+        p, t = self.features_._n_features_out, self._n_scores
+        if self.loss == "ridge":
+            stream = self._stream(data, look, self._encoded_signs)
+            self._finish(ridge_sums(stream, checkpoint, p, t), sample, stream, copy=False)
+            return self
+        alpha = self.alpha
+        if isinstance(alpha, str):
+            alpha, tried = tune_alpha(self.loss, sample, t, intercept=self.fit_intercept)
+            self.tuning_ += tried
+        self.alpha_ = float(alpha)
+        W, b, self.n_passes_ = fit_loss(
+            self.loss,
+            self._stream(data, look, self._encoded),
+            checkpoint,
+            (p, t),
+            alpha=self.alpha_,
+            rank=self.rank,
+            intercept=self.fit_intercept,
+        )
+        self.coef_, self.intercept_ = np.ascontiguousarray(W.T), b
+        return self
+
+    def _stream(self, data: Source, look: Survey, encode: Any) -> FeatureStream:
+        return FeatureStream(
+            data,
+            self.features_,
+            encode,
+            n_rows=look.n_rows,
+            keep=self.loss != "ridge",
+            verbose=self.verbose,
+        )
+
+    @available_if(_ridge_only)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Add rows to the fit; the first batch decides the map, every one costs a solution (p^3).
+
+        Parameters
+        ----------
+        X : array, CSR matrix or DataFrame (n, d)
+        y : (n,) labels
+        classes : all labels that will come, given with the first batch; by default its own
+        sample_weight : (n,) or None
+        """
+        self._check()
+        first = not hasattr(self, "_sums")
+        data = self._source(X, y, sample_weight, reset=first)
+        look = survey(data, labels=True)
+        if first:
+            self._begin(look, look.classes if classes is None else np.unique(classes))
+            self._sums = NormalSums(self.features_._n_features_out, self._n_scores)
+        for piece in FeatureStream(data, self.features_, self._encoded_signs).pieces("sums"):
+            self._sums.add(piece.Z, piece.y, piece.weight)
+        self._finish(self._sums, self._sample(look), None, copy=True)
+        return self
+
+    def _begin(self, look: Survey, classes: Any) -> None:
+        check_classification_targets(look.y)
+        if len(classes) < 2:
+            raise ValueError(
+                f"y has one class only, {classes[0]!r}; a classifier needs samples of at least 2 "
+                f"classes"
+            )
+        self.classes_ = classes
+        self._n_scores = 1 if len(classes) == 2 else len(classes)
+        self._factors = self._class_factors(look)
+        self._fit_map(look)
+
+    def _class_factors(self, look: Survey) -> Floats | None:
+        """What the weight of a row is multiplied by, for each class."""
+        if self.class_weight is None:
+            return None
+        if isinstance(self.class_weight, str):
+            check_choice("class_weight", self.class_weight, ("balanced",))
+            totals = dict(zip(look.classes.tolist(), look.class_weights, strict=True))
+            each = np.array([totals.get(name, 0.0) for name in self.classes_.tolist()])
+            share = each * np.count_nonzero(each) / each.sum()
+            return np.divide(1.0, share, out=np.ones_like(share), where=share > 0)
+        return np.array([self.class_weight.get(name, 1.0) for name in self.classes_.tolist()])
+
+    def _encoded(self, block: Block) -> tuple[Any, Any]:
+        labels = np.asarray(block.y)
+        codes = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
+        strange = self.classes_[codes] != labels
+        if block.weight is not None:
+            strange &= block.weight > 0
+        if strange.any():
+            raise ValueError(
+                f"the label {labels[strange][0]!r} is not among classes_; name all labels in the "
+                f"first call of partial_fit(classes=...)"
+            )
+        weight = block.weight
+        if self._factors is not None:
+            factors = self._factors[codes]
+            weight = factors if weight is None else weight * factors
+        return codes, weight
+
+    def _encoded_signs(self, block: Block) -> tuple[Any, Any]:
+        codes, weight = self._encoded(block)
+        return indicators(codes, self._n_scores), weight
+
+    def _ridge_targets(self, y: Any) -> Floats:
+        return indicators(y, self._n_scores)
+
+    def _finish(
+        self, sums: NormalSums, sample: Rows, stream: FeatureStream | None, *, copy: bool
+    ) -> None:
+        fit = self._solve(sums, sample, stream, copy=copy)
+        self.coef_, self.intercept_ = np.ascontiguousarray(fit.coefficients.T), fit.intercept
+        left_out = fit.left_out(Rows(sample.Z, self._ridge_targets(sample.y), sample.weight))
+        self.calibration_: Calibration = calibrate(left_out, sample.y, sample.weight)
+
+    def decision_function(self, X: Any) -> Floats:
+        """Scores, (n,) for two classes, else (n, classes); the largest wins."""
+        check_is_fitted(self)
+        scores = self._scores(X)
+        return scores[:, 0] if self._n_scores == 1 else scores
+
+    def predict(self, X: Any) -> Any:
+        """The class of each row, (n,)."""
+        scores = self.decision_function(X)
+        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes]
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Floats:
+        """The probability of each class, (n, classes), in the order of `classes_`."""
+        check_is_fitted(self)
+        scores = self._scores(X)
+        calibration = self.calibration_ if self.loss == "ridge" else Calibration.none(scores)
+        return calibration(scores)

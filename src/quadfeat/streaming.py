@@ -1,0 +1,250 @@
+"""Rows to features to sums, a block at a time, with checkpoints that resume to the same bits."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+
+from . import storage
+from ._engine import empty
+from ._progress import progress
+from .data import Block, Source
+from .features import FeatureMap, Matrix
+
+_BUFFER = 2**28  # bytes of features at a time: long products, and little beside the sums
+_LONGEST = 8192  # rows of a product, after which it gets no faster
+_KEPT = 2**30  # bytes of features that are kept for further passes
+
+Encode = Callable[[Block], tuple[Any, Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Features of some rows in a reused buffer, their target and weight, and where they end."""
+
+    Z: Matrix
+    y: Any
+    weight: Any
+    done: int | None  # blocks of the source that are complete with this piece
+
+
+class Sums(Protocol):
+    """What pieces are added to."""
+
+    def add(self, Z: Matrix, y: Any, weight: Any) -> None: ...
+
+    def state(self) -> dict[str, Any]: ...
+
+
+class Stream(Protocol):
+    """Pieces that can be passed over again."""
+
+    def pieces(self, label: str, start: int = 0) -> Iterator[Piece]: ...
+
+
+class FeatureStream:
+    """The features of a source, made again on every pass, or kept where they are few.
+
+    Parameters
+    ----------
+    source : Source
+    features : fitted FeatureMap
+    encode : function of a Block, its target and weight as the sums want them
+    n_rows : int or None, where it is known
+    keep : bool, to keep features that fit into a gigabyte for further passes
+    verbose : bool
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        features: FeatureMap,
+        encode: Encode,
+        *,
+        n_rows: int | None = None,
+        keep: bool = False,
+        verbose: bool = False,
+    ) -> None:
+        self._source, self._features, self._encode = source, features, encode
+        self._n_rows = source.n_rows if n_rows is None else n_rows
+        self._verbose = verbose
+        self._keep = keep
+        self._kept: list[Piece] | None = None
+
+    def pieces(self, label: str, start: int = 0) -> Iterator[Piece]:
+        """A pass over the pieces, from block number `start` on."""
+        if self._kept is not None:
+            # Blocks end where `done` says so; the first pieces of a resumed pass are skipped.
+            first = next((i + 1 for i, p in enumerate(self._kept) if p.done == start), 0)
+            yield from self._kept[first if start else 0 :]
+            return
+        kept: list[Piece] | None = [] if self._keep and start == 0 else None
+        for piece in self._made(label, start):
+            if kept is not None:
+                size = (self._n_rows or _KEPT) * piece.Z[0].nbytes
+                kept = kept if size <= _KEPT else None
+            if kept is not None:
+                kept.append(_copied(piece))
+            yield piece
+        self._kept = kept
+
+    def _made(self, label: str, start: int) -> Iterator[Piece]:
+        p = self._features._n_features_out
+        buffer: Matrix | None = None
+        blocks = self._source.blocks(start)
+        shown = progress(
+            blocks,
+            total=self._n_rows,
+            label=label,
+            verbose=self._verbose,
+            done=start * self._source.rows,
+        )
+        for number, block in enumerate(shown, start + 1):
+            if buffer is None:
+                rows = int(np.clip(_BUFFER // (p * block.X.dtype.itemsize), 512, _LONGEST))
+                buffer = empty(min(rows, max(len(block), 1)), p, block.X.dtype)
+            y, weight = self._encode(block)
+            for first in range(0, len(block), len(buffer)):
+                some = slice(first, min(first + len(buffer), len(block)))
+                Z = buffer[: some.stop - first]
+                evaluate(self._features, block.X[some], Z)
+                yield Piece(
+                    Z,
+                    y[some],
+                    None if weight is None else weight[some],
+                    number if some.stop == len(block) else None,
+                )
+
+
+def _copied(piece: Piece) -> Piece:
+    return Piece(piece.Z.copy(), piece.y, piece.weight, piece.done)
+
+
+def evaluate(features: FeatureMap, X: Any, out: Matrix) -> None:
+    """Write the features of rows, dense or CSR, into out."""
+    features._evaluate(X.toarray() if sparse.issparse(X) else X, out)
+
+
+class Checkpoint:
+    """A file that holds how far a fit has come; without a path it does nothing.
+
+    Parameters
+    ----------
+    path : path or None
+    interval : float, seconds between two writes at least
+    identity : dict of str, what a fit must share with the one that wrote the file
+    """
+
+    def __init__(self, path: Any, interval: float, identity: dict[str, str]) -> None:
+        self._path = None if path is None else Path(path)
+        self._interval, self._identity = interval, identity
+        self._written = time.monotonic()
+        self._stage, self._block = "", 0
+        self._arrays: dict[str, Any] = {}
+        self._lasting: dict[str, Any] = {}
+        if self._path is not None and self._path.exists():
+            self._read(self._path)
+
+    def _read(self, path: Path) -> None:
+        manifest, arrays = storage.read(path)
+        theirs = manifest.get("identity")
+        for what, value in self._identity.items():
+            if not isinstance(theirs, dict) or theirs.get(what) != value:
+                raise ValueError(
+                    f"checkpoint={str(path)!r} is of a fit with other {what}; give another path, "
+                    f"or delete the file to begin again"
+                )
+        self._stage, self._block = str(manifest["stage"]), int(manifest["block"])
+        for name, array in arrays.items():
+            kind, _, own = name.partition("/")
+            (self._lasting if kind == "lasting" else self._arrays)[own] = array
+
+    @property
+    def active(self) -> bool:
+        return self._path is not None
+
+    @property
+    def lasting(self) -> dict[str, Any]:
+        """Arrays of stages that are over, which later ones need."""
+        return self._lasting
+
+    def resume(self, stage: str) -> tuple[int, dict[str, Any]] | None:
+        """The block to go on from and the arrays, if the file was written in this stage."""
+        if self._stage != stage:
+            return None
+        return self._block, self._arrays
+
+    def due(self) -> bool:
+        """Whether it is time to write."""
+        return self.active and time.monotonic() - self._written >= self._interval
+
+    def write(self, stage: str, block: int, arrays: dict[str, Any]) -> None:
+        """Replace the file; whatever happens, the old one or the new one is whole."""
+        if self._path is None:
+            return
+        named = {f"lasting/{name}": array for name, array in self._lasting.items()}
+        named |= {f"now/{name}": array for name, array in arrays.items()}
+        manifest = {"identity": self._identity, "stage": stage, "block": block}
+        storage.write(self._path, manifest, named)
+        self._written = time.monotonic()
+
+
+def fold(
+    stream: Stream,
+    sums: Sums,
+    checkpoint: Checkpoint,
+    stage: str,
+    *,
+    start: int = 0,
+    beside: Callable[[], dict[str, Any]] = dict,
+) -> None:
+    """Add every piece from block `start` on, writing checkpoints between blocks.
+
+    Parameters
+    ----------
+    stage : str, which also labels the progress
+    beside : function, further arrays that a checkpoint must hold
+    """
+    done = start
+    try:
+        for piece in stream.pieces(stage, start):
+            sums.add(piece.Z, piece.y, piece.weight)
+            if piece.done is not None:
+                done = piece.done
+                if checkpoint.due():
+                    checkpoint.write(stage, done, {**sums.state(), **beside()})
+    except KeyboardInterrupt:
+        if checkpoint.active:
+            raise KeyboardInterrupt(
+                "stopped; the checkpoint is whole, and the same fit goes on from it"
+            ) from None
+        raise
+
+
+def parameters_fingerprint(parameters: dict[str, Any]) -> str:
+    """A digest of an estimator's deep parameters that another process finds again."""
+    described = {name: _described(name, value) for name, value in sorted(parameters.items())}
+    return hashlib.sha256(json.dumps(described).encode()).hexdigest()
+
+
+def _described(name: str, value: Any) -> Any:
+    if isinstance(value, np.random.RandomState | np.random.Generator):
+        raise ValueError(
+            f"{name} is a generator, with which no checkpoint can be resumed; give a seed such as 0"
+        )
+    if isinstance(value, np.ndarray | list | tuple):
+        array = np.asarray(value)
+        return [str(array.dtype), [repr(each) for each in array.ravel().tolist()]]
+    if hasattr(value, "get_params"):
+        return type(value).__qualname__
+    if callable(value):
+        return getattr(value, "__qualname__", type(value).__qualname__)
+    return repr(value)

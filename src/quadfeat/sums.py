@@ -1,0 +1,156 @@
+"""The sums that ridge regression needs: added block by block, merged in any order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from .features import Matrix
+from .rules import Floats
+
+_PANEL = 1024  # columns of a product at a time; its scratch stays small beside the sum
+
+
+class NormalSums:
+    """Z'WZ, Z'WY and what centring needs, of rows that are seen once and forgotten.
+
+    Products are taken in the precision of the features and added up in float64: a float32 sum
+    over many rows is no longer positive definite. Memory is one float64 (p, p) array, of which
+    the lower triangle counts, and a scratch of p x 1024. n p^2 multiply-adds for n rows.
+
+    Parameters
+    ----------
+    n_columns : int, p
+    n_targets : int, t
+
+    Examples
+    --------
+    >>> sums = NormalSums(2, 1)
+    >>> sums.add(np.array([[1.0, 2.0]]), np.array([[3.0]]))
+    >>> sums.cross
+    array([[3.],
+           [6.]])
+    """
+
+    def __init__(self, n_columns: int, n_targets: int) -> None:
+        self.gram: Floats = np.zeros((n_columns, n_columns))
+        self.cross: Floats = np.zeros((n_columns, n_targets))
+        self.feature_sum: Floats = np.zeros(n_columns)
+        self.target_sum: Floats = np.zeros(n_targets)
+        self.target_square: Floats = np.zeros(n_targets)
+        self.weight = 0.0
+        self.n_rows = 0
+        self._scratch: Matrix | None = None
+
+    def add(self, Z: Matrix, Y: Matrix, weight: Floats | None = None) -> None:
+        """Add rows: features (n, p), targets (n, t), weights (n,)."""
+        Y = np.asarray(Y, dtype=np.float64)
+        root = np.ones(len(Z)) if weight is None else np.sqrt(weight)
+        if weight is not None:
+            Z = Z * root[:, None].astype(Z.dtype)
+            Y = Y * root[:, None]
+        self._add_gram(Z)
+        self.cross += Z.T @ Y.astype(Z.dtype)
+        self.feature_sum += Z.T @ root.astype(Z.dtype)
+        self.target_sum += Y.T @ root
+        self.target_square += np.einsum("ij,ij->j", Y, Y)
+        self.weight += float(root @ root)
+        self.n_rows += len(Z)
+
+    def _add_gram(self, Z: Matrix) -> None:
+        p = Z.shape[1]
+        width = min(p, _PANEL)
+        if self._scratch is None or self._scratch.dtype != Z.dtype:
+            self._scratch = np.empty(p * width, dtype=Z.dtype)
+        for start in range(0, p, width):
+            stop = min(start + width, p)
+            panel = Z[:, start:stop]
+            # NumPy takes a symmetric product for the first, and copies nothing for either.
+            for rows in (slice(start, stop), slice(stop, p)):
+                shape = (rows.stop - rows.start, stop - start)
+                out = self._scratch[: shape[0] * shape[1]].reshape(shape)
+                np.matmul(Z[:, rows].T, panel, out=out)
+                self.gram[rows, start:stop] += out
+
+    def merge(self, other: NormalSums) -> None:
+        """Add the sums of other rows; the order of merging changes only the rounding."""
+        for name, value in other._arrays().items():
+            getattr(self, name).__iadd__(value)
+        self.weight += other.weight
+        self.n_rows += other.n_rows
+
+    def _arrays(self) -> dict[str, Floats]:
+        names = ("gram", "cross", "feature_sum", "target_sum", "target_square")
+        return {name: getattr(self, name) for name in names}
+
+    def state(self) -> dict[str, Any]:
+        """Arrays that `from_state` makes the same sums of, to the bit."""
+        counts = {"weight": np.array(self.weight), "n_rows": np.array(self.n_rows)}
+        return {**self._arrays(), **counts}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """The sums whose `state` this is; its arrays become theirs."""
+        sums = cls.__new__(cls)
+        for name in ("gram", "cross", "feature_sum", "target_sum", "target_square"):
+            setattr(sums, name, state[name])
+        sums.weight, sums.n_rows = float(state["weight"]), int(state["n_rows"])
+        sums._scratch = None
+        return sums
+
+    def system(self, *, intercept: bool, signs: Floats, copy: bool) -> RidgeSystem:
+        """The normal equations, of centred features and targets if there is an intercept.
+
+        Parameters
+        ----------
+        intercept : bool
+        signs : (p,) +1 or -1, of the feature map
+        copy : bool, False to centre in the sums' own memory, which ends them
+        """
+        gram = self.gram.copy() if copy else self.gram
+        cross, target_square = self.cross, self.target_square
+        feature_mean, target_mean = np.zeros(len(gram)), np.zeros(cross.shape[1])
+        if intercept:
+            feature_mean = self.feature_sum / self.weight
+            target_mean = self.target_sum / self.weight
+            cross = cross - np.outer(self.feature_sum, target_mean)
+            target_square = target_square - target_mean * self.target_sum
+            for start in range(0, len(gram), _PANEL):
+                some = slice(start, start + _PANEL)
+                gram[start:, some] -= np.outer(self.feature_sum[start:], feature_mean[some])
+        return RidgeSystem(
+            gram,
+            cross,
+            np.maximum(target_square, 0.0),
+            feature_mean,
+            target_mean,
+            self.weight,
+            intercept,
+            signs,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeSystem:
+    """What is left to solve: (gram + alpha diag(signs)) v = cross; `gram` has a lower triangle."""
+
+    gram: Floats
+    cross: Floats
+    target_square: Floats
+    feature_mean: Floats
+    target_mean: Floats
+    weight: float  # of all rows
+    intercept: bool
+    signs: Floats
+
+    @property
+    def scale(self) -> float:
+        """The trace of the gram, which penalties are measured by; 1 where it is 0."""
+        return float(np.trace(self.gram)) or 1.0
+
+    @property
+    def intercept_leverage(self) -> float:
+        """What the intercept adds to the leverage of every row."""
+        return 1 / self.weight if self.intercept else 0.0

@@ -1,0 +1,117 @@
+"""Choosing a bandwidth and a penalty for the user, and remembering what was tried."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from .adaptive import HermiteMercer, KernelFeatures
+from .features import FeatureMap, Matrix
+from .fourier import QuasiRandomFourier
+from .kernels import Gaussian
+from .rules import Floats
+from .solvers import RidgePath
+from .sums import NormalSums
+
+FACTORS = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0)  # length scales, in median distances
+_ROWS = 10_000
+_COLUMNS = 2048
+_SEED = 0
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One value of a parameter and its score: less is better."""
+
+    parameter: str
+    value: float
+    score: float
+    judge: str
+
+
+def penalties(scale: float, dtype: Any) -> Floats:
+    """Half decades of alpha below the trace of the gram, down to what its rounding leaves.
+
+    Products in float32 leave an error of about 3e-9 of the trace (benchmarks/training.py).
+    """
+    lowest = -8.0 if np.dtype(dtype) == np.float32 else -12.0
+    return np.asarray(scale * 10.0 ** np.arange(lowest, 0.25, 0.5))
+
+
+def seeded(features: FeatureMap | None) -> FeatureMap:
+    """A fresh copy of a map; where its random state is open, equal data give equal features."""
+    copy = KernelFeatures() if features is None else clone(features)
+    if "random_state" in copy.get_params() and copy.get_params()["random_state"] is None:
+        copy.set_params(random_state=_SEED)
+    return copy
+
+
+def tune_bandwidth(
+    features: FeatureMap,
+    X: Matrix,
+    distinct: Matrix,
+    Y: Floats,
+    weight: Floats | None,
+    *,
+    verbose: bool,
+) -> tuple[Gaussian, list[Tried]]:
+    """The Gaussian kernel whose ridge regression has the least error on a sample, and all tried.
+
+    Generalised cross-validation at the best alpha of each, with at most 2048 columns.
+    """
+    step = -(-len(distinct) // _ROWS)
+    median = float(Gaussian("median").resolve(np.asarray(distinct[::step], dtype=float)).gamma)
+    tried = []
+    for i, factor in enumerate(FACTORS):
+        if verbose:
+            print(f"bandwidth: {i} of {len(FACTORS)} tried", file=sys.stderr)
+        gamma = median / factor**2
+        fitted = _cheap(features, Gaussian(gamma)).fit(distinct[::step])
+        score = _least_gcv(fitted, X, Y, weight)
+        tried.append(Tried("length scale / median distance", factor, score, "GCV of a sample"))
+    best = min(tried, key=lambda each: each.score)
+    return Gaussian(median / best.value**2), tried
+
+
+def _cheap(features: FeatureMap, kernel: Gaussian) -> FeatureMap:
+    """A map of the same kind that is quick to fit."""
+    width = features.get_params().get("n_components", 256) or 256
+    if not isinstance(features, KernelFeatures):
+        copy = clone(features).set_params(kernel=kernel)
+        if "n_components" in copy.get_params():
+            copy.set_params(n_components=min(width, _COLUMNS))
+        return copy
+    kind = QuasiRandomFourier if features.shift_invariant else HermiteMercer
+    return kind(kernel, n_components=min(width, _COLUMNS), random_state=_SEED)
+
+
+def _least_gcv(fitted: FeatureMap, X: Matrix, Y: Floats, weight: Floats | None) -> float:
+    sums = NormalSums(fitted._n_features_out, Y.shape[1])
+    for start in range(0, len(X), 2048):
+        some = slice(start, start + 2048)
+        rows = X[some]
+        Z = np.empty((len(rows), fitted._n_features_out), dtype=X.dtype)
+        fitted._evaluate(rows, Z)
+        sums.add(Z, Y[some], None if weight is None else weight[some])
+    system = sums.system(intercept=True, signs=fitted.signs_, copy=False)
+    alphas = penalties(system.scale, X.dtype)
+    return float(RidgePath(system).gcv(alphas).min())
+
+
+def best(alphas: Floats, scores: Floats, judge: str) -> tuple[float, list[Tried]]:
+    """The alpha of the least score, and what was tried."""
+    if not np.isfinite(scores).any():
+        raise ValueError(
+            "no alpha can be judged: the total weight of the rows is below the degrees of "
+            "freedom. sample_weight counts repeated rows; scale it to a mean of 1, or give a "
+            "larger alpha"
+        )
+    tried = [
+        Tried("alpha", float(alpha), float(score), judge)
+        for alpha, score in zip(alphas, scores, strict=True)
+    ]
+    return float(alphas[int(np.argmin(scores))]), tried
