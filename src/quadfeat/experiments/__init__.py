@@ -16,6 +16,7 @@ NAMES = (
     "fig1b",
     "fig1c",
     "fig2b",
+    "reweighting",
     "speed",
     "theory",
 )

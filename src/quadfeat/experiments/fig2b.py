@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from quadfeat import Anova, Gaussian
+from quadfeat import Anova, FeatureMap, Gaussian
 from quadfeat.rules import Floats
 
 from . import drawing, speech
@@ -41,7 +41,7 @@ _MOST_POINTS = {
 }
 
 
-class _Rows(NamedTuple):
+class SpeechRows(NamedTuple):
     kernel: Anova
     train: Floats
     held_out: Floats
@@ -50,8 +50,8 @@ class _Rows(NamedTuple):
 
 def cells(scale: str, data: Data) -> list[Cell]:
     @cache
-    def rows() -> _Rows:
-        return _rows(data)
+    def rows() -> SpeechRows:
+        return speech_rows(data)
 
     def cell(name: str, points: int, seed: int) -> Cell:
         def run() -> list[Record]:
@@ -77,7 +77,7 @@ def speech_kernel(bandwidth: float, X: Floats) -> Anova:
     return Anova(Gaussian(median.base.gamma / bandwidth**2), median.subsets)
 
 
-def _rows(data: Data) -> _Rows:
+def speech_rows(data: Data) -> SpeechRows:
     utterances = data.speech()
     project = speech.Projection.fit(utterances)
     heard, _ = speech.rows(speech.select(utterances, "train"), project)
@@ -86,26 +86,30 @@ def _rows(data: Data) -> _Rows:
     held_out = others[rng.choice(len(others), _HELD_OUT, replace=False)].astype(np.float64)
     train = heard.astype(np.float64)
     kernel = speech_kernel(1.0, train)
-    return _Rows(kernel, train, held_out, kernel(held_out) / N_SUBSETS)
+    return SpeechRows(kernel, train, held_out, kernel(held_out) / N_SUBSETS)
 
 
-def _measure(rows: _Rows, name: str, points: int, seed: int) -> Record:
+def _measure(rows: SpeechRows, name: str, points: int, seed: int) -> Record:
     rng = np.random.default_rng(seed)
     n = min(_MOST_LEARNED, len(rows.train))
     learned = rows.train[rng.choice(len(rows.train), n, replace=False)]
     start = time.perf_counter()
     features = CONTENDERS[name](rows.kernel, 2 * points, seed).fit(learned)
     seconds = time.perf_counter() - start
-    error = features.approximate_kernel(rows.held_out) / N_SUBSETS - rows.gram
-    pairs = np.triu_indices(_HELD_OUT, 1)
     return {
         "map": name,
         "points": points,
         "columns": len(features.signs_),
         "seed": seed,
-        "rms": float(np.sqrt(np.mean(error[pairs] ** 2))),
+        "rms": rms_error(rows, features),
         "fit_seconds": round(seconds, 3),
     }
+
+
+def rms_error(rows: SpeechRows, features: FeatureMap) -> float:
+    """The RMS error of a fitted map on all pairs of held-out frames, relative to k(0)."""
+    error = features.approximate_kernel(rows.held_out) / N_SUBSETS - rows.gram
+    return float(np.sqrt(np.mean(error[np.triu_indices(len(error), 1)] ** 2)))
 
 
 def _seconds(name: str, points: int) -> float:
