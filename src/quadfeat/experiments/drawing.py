@@ -84,7 +84,14 @@ def legend_below(made: Any, *, columns: int = 3) -> None:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
     made.legend(
-        entries.values(), entries.keys(), loc="outside lower center", ncols=columns, frameon=False
+        entries.values(),
+        entries.keys(),
+        loc="outside lower center",
+        ncols=columns,
+        frameon=False,
+        fontsize=9.5,
+        columnspacing=1.4,
+        handlelength=2.4,
     )
 
 

@@ -147,20 +147,30 @@ def count(records: list[Record], name: str, what: str) -> int:
 def draw(records: list[Record], maps: Mapping[str, str]) -> Any:
     """Error against diameter; `maps` says which maps in which style, beside the rivals."""
     made = figure()
-    ax = made.subplots()
-    shown = {"random": "random", "orthogonal": "orthogonal", **maps}
-    for name, style in shown.items():
-        label = f"{name}, {count(records, name, 'points'):,} points"
+    draw_errors(made.subplots(), records, maps)
+    legend_below(made, columns=2)
+    return made
+
+
+def draw_errors(ax: Any, records: list[Record], maps: Mapping[str, str]) -> None:
+    """One panel of `draw`."""
+    points = count(records, "random", "points")
+    for name, style in {"random": "random", "orthogonal": "orthogonal", **maps}.items():
+        own = count(records, name, "points")
+        label = name if own == points else f"{name}, {own:,} points left"
         curve(ax, style, DIAMETERS, errors(records, name), label=label, band="range")
     ours = f"Hermite-Mercer, {count(records, 'Hermite-Mercer', 'columns'):,} columns"
     curve(ax, "Hermite-Mercer", DIAMETERS, errors(records, "Hermite-Mercer"), label=ours)
     ax.set(xscale="log", yscale="log")
+    ax.set_title(f"{AXES} axes, {points:,} complex points", loc="left", fontsize=10)
+    ax.set_ylabel("largest kernel error seen, k(0) = 1")
+    diameter_axis(ax)
+
+
+def diameter_axis(ax: Any) -> None:
     plain_ticks(ax.xaxis, (0.1, 0.2, 0.5, 1, 2, 4, 8))
     ax.set_xlabel("diameter M of the region, in length scales of the kernel")
-    ax.set_ylabel("largest kernel error seen, k(0) = 1")
     tidy(ax)
-    legend_below(made, columns=2)
-    return made
 
 
 def ours_verdict(records: list[Record], rival: str) -> Verdict:

@@ -205,7 +205,7 @@ def draw(records: list[Record]) -> Any:
         bars = ax.barh(titles, times, color=dark, edgecolor="#333333", linewidth=0.6)
         for bar, title in zip(bars, titles, strict=True):
             bar.set_hatch("" if title == GRID else "//" if "padded" in title else "..")
-        ax.bar_label(bars, [f"{time:,.0f}" for time in times], padding=4)
+        ax.bar_label(bars, [f"{t:.3g}" for t in times], padding=4)
         ax.set_xlim(0, 1.15 * max(times))
         ax.invert_yaxis()
         ax.set_title(f"{shape}, {own[1]['columns']:,} columns", loc="left", fontsize=11)

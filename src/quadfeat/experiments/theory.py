@@ -186,6 +186,7 @@ def _draw_bounds(ax: Any, records: list[Record], part: str, x: str, label: str) 
     ax.set_xscale("log")
     ax.set_xlabel(label)
     ax.set_ylabel("log10 of samples D")
+    ax.set_ylim(bottom=0)
 
 
 def _draw_exponents(ax: Any, records: list[Record]) -> None:
