@@ -5,8 +5,9 @@ import sys
 from types import ModuleType
 
 import pytest
+from typer.testing import CliRunner
 
-from quadfeat import experiments
+from quadfeat import cli, experiments
 from quadfeat.experiments import run as reproduction
 from quadfeat.experiments.datasets import Data, MissingData
 from quadfeat.experiments.drawing import figure
@@ -164,3 +165,71 @@ def test_an_experiment_says_what_it_is_and_its_keys_differ(name):
             continue
         keys = [json.dumps(cell.key, sort_keys=True) for cell in cells]
         assert len(keys) == len(set(keys)) > 0
+
+
+# --- the command --------------------------------------------------------------------------------
+@pytest.fixture
+def reproduce(parabola, monkeypatch, tmp_path):
+    """The command with the parabola for its only experiment."""
+    monkeypatch.setattr(cli, "EXPERIMENTS", (NAME,))
+    monkeypatch.delenv("QUADFEAT_DATA", raising=False)
+    out = tmp_path / "new" / "out"
+
+    def call(*arguments):
+        return CliRunner().invoke(cli.app, ["reproduce", *arguments, "--out", str(out)])
+
+    call.out = out
+    return call
+
+
+def test_the_command_prints_verdicts_and_leaves_a_page(reproduce):
+    result = reproduce("all")
+    assert result.exit_code == 0, result.output
+    assert "yes" in result.output and "<squares> sum to" in result.output
+    names = {path.name for path in reproduce.out.iterdir()}
+    assert names == {"index.html", *(f"{NAME}.{kind}" for kind in ("jsonl", "svg", "png"))}
+
+
+def test_verdicts_are_lines_of_json_for_machines(reproduce):
+    (line,) = reproduce(NAME, "--json").stdout.splitlines()
+    verdict = json.loads(line)
+    assert verdict["experiment"] == NAME and verdict["holds"] is True
+
+
+def test_redrawing_runs_nothing(reproduce, parabola):
+    reproduce("all")
+    assert reproduce("all", "--redraw").exit_code == 0
+    assert parabola.ran == [0, 1, 2]
+
+
+def test_redrawing_where_nothing_was_run_says_so_and_makes_nothing(reproduce):
+    result = reproduce("all", "--redraw")
+    assert isinstance(result.exception, ValueError) and "--redraw" in str(result.exception)
+    assert not reproduce.out.exists()
+
+
+def test_stopping_keeps_finished_cells_and_says_how_to_go_on(reproduce, parabola, monkeypatch):
+    whole = parabola.cells
+
+    def stop():
+        raise KeyboardInterrupt
+
+    def stopped(scale, data):
+        return [*whole(scale, data)[:2], Cell({"seed": 2}, stop)]
+
+    monkeypatch.setattr(parabola, "cells", stopped)
+    result = reproduce("all")
+    assert result.exit_code == 130
+    assert "2 new cells are kept" in result.output
+    assert [path.name for path in reproduce.out.iterdir()] == [f"{NAME}.jsonl"]
+    monkeypatch.setattr(parabola, "cells", whole)
+    assert reproduce("all").exit_code == 0
+    assert parabola.ran == [0, 1, 2]
+
+
+def test_wrong_names_and_scales_exit_with_two_and_a_wrong_folder_makes_nothing(reproduce):
+    assert reproduce("fig9").exit_code == 2
+    assert reproduce("all", "--scale", "huge").exit_code == 2
+    result = reproduce("all", "--data", "/nowhere/at/all")
+    assert isinstance(result.exception, ValueError) and "--data names" in str(result.exception)
+    assert not reproduce.out.exists()

@@ -145,6 +145,8 @@ def reproduce(
         raise typer.BadParameter(f"{scale!r} is not one of {', '.join(SCALES)}")
     console = Console(stderr=as_json)
     left_out: dict[str, str] = {}
+    if redraw and not any(out.glob("*.jsonl")):
+        raise ValueError(f"{out} holds no records to draw; run the command without --redraw first")
     if not redraw:
         plans, left_out = reproduction.plan(names, scale, Data.find(data), out)
         out.mkdir(parents=True, exist_ok=True)
