@@ -36,7 +36,7 @@ from ._engine import engine_info
 from .experiments import NAMES as EXPERIMENTS
 from .experiments import run as reproduction
 from .experiments.datasets import Data
-from .experiments.frame import SCALES, Cell
+from .experiments.frame import SCALES
 from .plotting import CompareDisplay
 
 app = typer.Typer(
@@ -150,7 +150,7 @@ def reproduce(
     if not redraw:
         plans, left_out = reproduction.plan(names, scale, Data.find(data), out)
         out.mkdir(parents=True, exist_ok=True)
-        _run_cells(plans, scale, console)
+        _run_cells(plans, console)
     outcomes = [one for one in reproduction.conclude(scale, out, left_out) if one.name in names]
     if as_json:
         for one in outcomes:
@@ -202,36 +202,29 @@ def _experiments(names: list[str]) -> list[str]:
     return [name for name in EXPERIMENTS if "all" in names or name in names]
 
 
-def _run_cells(plans: list[reproduction.Plan], scale: str, console: Console) -> None:
+def _run_cells(plans: list[reproduction.Plan], console: Console) -> None:
     """Run what is left to do under a bar whose unit is a second of expected work."""
-    cells = [cell for plan in plans for cell in plan.todo]
-    kept = sum(len(plan.cells) - len(plan.todo) for plan in plans)
+    todo = [(plan, cell) for plan in plans for cell in plan.todo]
+    kept = sum(len(plan.cells) for plan in plans) - len(todo)
     if kept:
-        console.print(f"{kept} finished cells kept, {len(cells)} to run")
-    done = 0
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rate]}"))
-    times = (
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(elapsed_when_finished=True),
-    )
-    with Progress(*columns, *times, console=console, transient=True) as progress:
-        task = progress.add_task(
-            "starting", total=sum(c.cost for c in cells), rate=f"0/{len(cells)}"
-        )
-
-        def advance(name: str, cell: Cell) -> None:
-            nonlocal done
-            done += 1
-            elapsed = progress.tasks[0].elapsed or 1.0
-            rate = f"{done}/{len(cells)} cells, {60 * done / max(elapsed, 1e-3):.0f}/min"
-            progress.update(task, advance=cell.cost, description=name, rate=rate)
-
-        try:
-            reproduction.run(plans, scale, advance)
-        except KeyboardInterrupt:
-            console.print(f"stopped; {done} new cells are kept, the same command goes on from here")
-            raise typer.Exit(130) from None
+        console.print(f"{kept} finished cells kept, {len(todo)} to run", highlight=False)
+    columns = (BarColumn(), TextColumn("{task.fields[rate]}"), TimeElapsedColumn())
+    left = (TextColumn("left"), TimeRemainingColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, *left, console=console, transient=True) as progress:
+        total = sum(cell.cost for _, cell in todo)
+        task = progress.add_task("", total=total, rate=f"0/{len(todo)} cells")
+        for done, (plan, cell) in enumerate(todo):
+            what = ", ".join(str(value) for value in cell.key.values())
+            progress.update(task, description=f"{plan.name}: {what}")
+            try:
+                plan.run(cell)
+            except KeyboardInterrupt:
+                progress.stop()
+                console.print(f"stopped; {done} new cells are kept, the same command goes on")
+                raise typer.Exit(130) from None
+            elapsed = max(progress.tasks[0].elapsed or 0.0, 1e-3)
+            rate = f"{done + 1}/{len(todo)} cells, {60 * (done + 1) / elapsed:.0f}/min"
+            progress.update(task, advance=cell.cost, rate=rate)
 
 
 def _verdict_table(outcomes: list[reproduction.Outcome]) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,9 +17,14 @@ class Plan:
     """The cells of one experiment, and those of them that are still to be run."""
 
     name: str
+    scale: str
     journal: Journal
     cells: list[Cell]
     todo: list[Cell]
+
+    def run(self, cell: Cell) -> None:
+        """Run one cell and keep its records."""
+        run_cell(self.journal, self.scale, cell, len(self.cells))
 
 
 @dataclass(frozen=True)
@@ -51,16 +56,8 @@ def plan(
                 raise
             left_out[name] = str(missing)
             continue
-        plans.append(Plan(name, journal, cells, remaining(journal, scale, cells)))
+        plans.append(Plan(name, scale, journal, cells, remaining(journal, scale, cells)))
     return plans, left_out
-
-
-def run(plans: Sequence[Plan], scale: str, progress: Callable[[str, Cell], object]) -> None:
-    """Run what is left to do; `progress` is told the experiment and each cell that has ended."""
-    for one in plans:
-        for cell in one.todo:
-            run_cell(one.journal, scale, cell, len(one.cells))
-            progress(one.name, cell)
 
 
 def conclude(scale: str, out: Path, left_out: dict[str, str] | None = None) -> list[Outcome]:
