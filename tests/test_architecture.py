@@ -51,6 +51,7 @@ ORDER = [
     "demo",
     "bench",
     "__init__",
+    "experiments",
     "cli",
 ]
 

@@ -16,7 +16,15 @@ try:
     import typer
     from rich import box
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.markup import escape
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
     from rich.table import Table
 except ImportError as missing:
     sys.exit(f"the quadfeat command needs {missing.name}: pip install 'quadfeat[cli]'")
@@ -25,6 +33,10 @@ from . import __version__
 from . import bench as benchmark
 from . import demo as demonstration
 from ._engine import engine_info
+from .experiments import NAMES as EXPERIMENTS
+from .experiments import run as reproduction
+from .experiments.datasets import Data
+from .experiments.frame import SCALES
 from .plotting import CompareDisplay
 
 app = typer.Typer(
@@ -108,6 +120,51 @@ def bench(
 
 
 @app.command()
+def reproduce(
+    names: Annotated[
+        list[str], typer.Argument(metavar="NAME...", help=f"{', '.join(EXPERIMENTS)}, or all.")
+    ],
+    scale: Annotated[str, typer.Option(help="small (minutes) or paper (hours).")] = "small",
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of data sets; else QUADFEAT_DATA.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the page, figures and records.")] = Path(
+        "quadfeat-reproduce"
+    ),
+    redraw: Annotated[bool, typer.Option(help="Figures and page from records; run nothing.")] = (
+        False
+    ),
+    as_json: Json = False,
+) -> None:
+    """The paper's figures and claims, measured: records, figures, verdicts and a page.
+
+    Finished cells are kept: the same command goes on where it was stopped.
+    """
+    names = _experiments(names)
+    if scale not in SCALES:
+        raise typer.BadParameter(f"{scale!r} is not one of {', '.join(SCALES)}")
+    console = Console(stderr=as_json)
+    left_out: dict[str, str] = {}
+    if redraw and not any(out.glob("*.jsonl")):
+        raise ValueError(f"{out} holds no records to draw; run the command without --redraw first")
+    if not redraw:
+        plans, left_out = reproduction.plan(names, scale, Data.find(data), out)
+        out.mkdir(parents=True, exist_ok=True)
+        _run_cells(plans, console)
+    outcomes = [one for one in reproduction.conclude(scale, out, left_out) if one.name in names]
+    if as_json:
+        for one in outcomes:
+            for verdict in one.verdicts:
+                print(json.dumps({"experiment": one.name, **vars(verdict)}))
+        return
+    console.print(_verdict_table(outcomes))
+    for one in outcomes:
+        if one.why:
+            console.print(f"[bold]{one.name}[/] left out: {one.why}", highlight=False)
+    console.print(f"\nPage: [bold]{out / 'index.html'}[/]")
+
+
+@app.command()
 def info(as_json: Json = False) -> None:
     """What is installed, and what evaluates features on this machine."""
     facts: dict[str, Any] = {
@@ -136,6 +193,52 @@ def _progress(console: Console) -> Progress:
         console=console,
         transient=True,
     )
+
+
+def _experiments(names: list[str]) -> list[str]:
+    unknown = [name for name in names if name not in (*EXPERIMENTS, "all")]
+    if unknown:
+        raise typer.BadParameter(f"{unknown[0]!r} is not one of {', '.join(EXPERIMENTS)}, all")
+    return [name for name in EXPERIMENTS if "all" in names or name in names]
+
+
+def _run_cells(plans: list[reproduction.Plan], console: Console) -> None:
+    """Run what is left to do under a bar whose unit is a second of expected work."""
+    todo = [(plan, cell) for plan in plans for cell in plan.todo]
+    kept = sum(len(plan.cells) for plan in plans) - len(todo)
+    if kept:
+        console.print(f"{kept} finished cells kept, {len(todo)} to run", highlight=False)
+    columns = (BarColumn(), TextColumn("{task.fields[rate]}"), TimeElapsedColumn())
+    left = (TextColumn("left"), TimeRemainingColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, *left, console=console, transient=True) as progress:
+        total = sum(cell.cost for _, cell in todo)
+        task = progress.add_task("", total=total, rate=f"0/{len(todo)} cells")
+        for done, (plan, cell) in enumerate(todo):
+            what = ", ".join(str(value) for value in cell.key.values())
+            progress.update(task, description=f"{plan.name}: {what}")
+            try:
+                plan.run(cell)
+            except KeyboardInterrupt:
+                progress.stop()
+                console.print(f"stopped; {done} new cells are kept, the same command goes on")
+                raise typer.Exit(130) from None
+            elapsed = max(progress.tasks[0].elapsed or 0.0, 1e-3)
+            rate = f"{done + 1}/{len(todo)} cells, {60 * (done + 1) / elapsed:.0f}/min"
+            progress.update(task, advance=cell.cost, rate=rate)
+
+
+def _verdict_table(outcomes: list[reproduction.Outcome]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in ("", "Claim", "The paper says", "Measured", "Holds"):
+        table.add_column(heading, overflow="fold")
+    words = {True: "[green]yes[/]", False: "[red]no[/]", None: "[yellow]open[/]"}
+    for one in outcomes:
+        for i, verdict in enumerate(one.verdicts):
+            cells = (escape(verdict.claim), escape(verdict.paper), escape(verdict.measured))
+            table.add_row(one.name if i == 0 else "", *cells, words[verdict.holds])
+        if one.verdicts:
+            table.add_section()
+    return table
 
 
 def _demo_table(records: list[dict[str, Any]]) -> Table:

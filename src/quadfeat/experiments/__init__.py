@@ -1,0 +1,27 @@
+"""The paper's evaluation, re-made: one module per figure or claim, run by `quadfeat reproduce`.
+
+Each module named in `NAMES` follows `frame.Experiment`: a title, what it shows, the cells that make
+its records, and functions from records to a figure and to verdicts.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import cast
+
+from .frame import Experiment
+
+NAMES = (
+    "fig1a",
+    "fig1b",
+    "fig1c",
+    "fig2b",
+    "reweighting",
+    "speed",
+    "theory",
+)
+
+
+def experiment(name: str) -> Experiment:
+    """The module of that name."""
+    return cast(Experiment, import_module(f"{__name__}.{name}"))

@@ -1,0 +1,114 @@
+"""The maps that Fig. 2 compares, and their curves over runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from quadfeat import (
+    FeatureMap,
+    HermiteMercer,
+    QuasiRandomFourier,
+    RandomFourier,
+    ReweightedGrid,
+    SubsampledGrid,
+)
+from quadfeat.kernels import Kernel
+from quadfeat.rules import Floats
+
+from . import drawing
+from .frame import Record
+
+N_POINTS = 11  # nodes per axis of the paper's grids: exact to degree 21
+N_SAMPLES = 500  # points that the paper reweights on
+
+
+def _random(kernel: Kernel, columns: int, seed: int) -> FeatureMap:
+    return RandomFourier(kernel, n_components=columns, random_state=seed)
+
+
+def _halton(kernel: Kernel, columns: int, seed: int) -> FeatureMap:
+    return QuasiRandomFourier(kernel, n_components=columns, sequence="halton", random_state=seed)
+
+
+def _subsampled(kernel: Kernel | None, columns: int, seed: int | None) -> SubsampledGrid:
+    return SubsampledGrid(kernel, n_components=columns, n_points=N_POINTS, random_state=seed)
+
+
+def _reweighted(kernel: Kernel, columns: int, seed: int) -> FeatureMap:
+    """New weights for the nodes of a subsampled grid of the same width; some become zero."""
+    return ReweightedGrid(
+        kernel,
+        n_components=columns,
+        pool=_subsampled(None, columns, None),
+        n_samples=N_SAMPLES,
+        random_state=seed,
+    )
+
+
+def _pruned(kernel: Kernel, columns: int, seed: int) -> FeatureMap:
+    """The same from a pool at least twice as wide, down to the width."""
+    return ReweightedGrid(kernel, n_components=columns, n_samples=N_SAMPLES, random_state=seed)
+
+
+def _hermite_mercer(kernel: Kernel, columns: int, seed: int) -> FeatureMap:
+    return HermiteMercer(kernel, n_components=columns)
+
+
+def _compressed(kernel: Kernel, columns: int, seed: int) -> FeatureMap:
+    return HermiteMercer(kernel, n_components=columns, compress=True, random_state=seed)
+
+
+# From a kernel, a number of columns and a seed to a map; named as in `drawing.STYLES`.
+CONTENDERS: dict[str, Callable[[Kernel, int, int], FeatureMap]] = {
+    "random": _random,
+    "Halton": _halton,
+    "subsampled": _subsampled,
+    "reweighted": _reweighted,
+    "pruned": _pruned,
+    "Hermite-Mercer": _hermite_mercer,
+    "compressed": _compressed,
+}
+
+
+class Curve(NamedTuple):
+    """A quantity's mean and standard deviation over runs, along x."""
+
+    x: Floats
+    mean: Floats
+    deviation: Floats
+    runs: int  # the fewest at any x
+
+    def up_to(self, x: float) -> Curve:
+        kept = self.x <= x
+        return Curve(self.x[kept], self.mean[kept], self.deviation[kept], self.runs)
+
+    def draw(self, ax: Any, name: str) -> None:
+        """A line in the style of a map within one standard deviation."""
+        low, high = self.mean - self.deviation, self.mean + self.deviation
+        drawing.banded(ax, name, self.x, self.mean, low, high)
+
+    def crossing(self, level: float) -> float:
+        """Where a falling curve reaches a level, straight in logarithms; NaN out of its range."""
+        log_x, log_y = np.log(self.x), np.log(self.mean)
+        if len(log_x) < 2 or not log_y.min() <= np.log(level) <= log_y.max():
+            return float("nan")
+        order = np.argsort(log_y)
+        return float(np.exp(np.interp(np.log(level), log_y[order], log_x[order])))
+
+
+def curve(records: Iterable[Record], x: str, y: str, **where: Any) -> Curve:
+    """The curve of `y` along `x` through the records whose fields equal `where`."""
+    found: dict[float, list[float]] = {}
+    for record in records:
+        if y in record and all(record.get(name) == value for name, value in where.items()):
+            found.setdefault(record[x], []).append(record[y])
+    at = sorted(found)
+    return Curve(
+        np.array(at, dtype=float),
+        np.array([np.mean(found[value]) for value in at]),
+        np.array([np.std(found[value], ddof=1) if len(found[value]) > 1 else 0.0 for value in at]),
+        min((len(values) for values in found.values()), default=0),
+    )

@@ -1,0 +1,124 @@
+"""The data sets of the paper, from a folder that the user names."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.datasets import load_digits
+
+from . import speech
+
+
+class MissingData(ValueError):
+    """A data set is not there; the message says what to do."""
+
+
+class Images(NamedTuple):
+    """Images of digits, pixels in [0, 1], one row each."""
+
+    X_train: npt.NDArray[np.float32]
+    y_train: npt.NDArray[np.int64]
+    X_test: npt.NDArray[np.float32]
+    y_test: npt.NDArray[np.int64]
+    name: str
+    side: int  # pixels
+
+
+@dataclass(frozen=True)
+class Data:
+    """Where data sets are found: a folder, or None where none was named."""
+
+    folder: Path | None
+
+    @classmethod
+    def find(cls, folder: Path | None = None) -> Self:
+        """The folder given, or the one that QUADFEAT_DATA names, or none.
+
+        Raises
+        ------
+        ValueError
+            Where a folder was named and there is none of that name.
+        """
+        named = str(folder) if folder is not None else os.environ.get("QUADFEAT_DATA", "")
+        if not named:
+            return cls(None)
+        if not Path(named).is_dir():
+            option = "--data" if folder is not None else "QUADFEAT_DATA"
+            raise ValueError(
+                f"{option} names {named!r}, which is not a folder; name one that holds mnist.npz "
+                f"and timit_sample_frames.npz, or none to use what scikit-learn ships"
+            )
+        return cls(Path(named))
+
+    def _file(self, name: str) -> Path | None:
+        path = None if self.folder is None else self.folder / name
+        return path if path is not None and path.is_file() else None
+
+    def mnist_name(self) -> str:
+        """Which digits `mnist` will give: "MNIST", or "digits" where its file is not there."""
+        return "digits" if self._file("mnist.npz") is None else "MNIST"
+
+    def mnist(self) -> Images:
+        """MNIST with its official split, or the 1797 small digits that scikit-learn ships."""
+        path = self._file("mnist.npz")
+        if path is None:
+            X, y = load_digits(return_X_y=True)
+            X, y = (X / 16).astype(np.float32), y.astype(np.int64)
+            order = np.random.default_rng(0).permutation(len(X))
+            train, test = order[:1200], order[1200:]
+            return Images(X[train], y[train], X[test], y[test], "digits", 8)
+        try:
+            with np.load(path) as file:
+                X_train, y_train, X_test, y_test = (
+                    file[name] for name in ("X_train", "y_train", "X_test", "y_test")
+                )
+        except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
+            raise ValueError(f"{path} is not a readable MNIST ({error}); copy it again") from error
+        return Images(
+            _pixels(X_train),
+            y_train.astype(np.int64),
+            _pixels(X_test),
+            y_test.astype(np.int64),
+            "MNIST",
+            28,
+        )
+
+    def speech_name(self) -> str:
+        """Which speech `speech` will give, without reading it.
+
+        Raises
+        ------
+        MissingData
+            Where the folder holds none, or there is no folder.
+        """
+        if self._file(_PACKED) is not None:
+            return "TIMIT sample"
+        if self.folder is not None:
+            recordings = speech.count_recordings(self.folder)
+            if recordings:
+                return f"{recordings} recordings of TIMIT"
+        raise MissingData(
+            f"speech needs --data, or QUADFEAT_DATA, to name a folder that holds {_PACKED} or the "
+            f"corpus in TIMIT's own layout (TRAIN/DR1/SPEAKER/SENTENCE.WAV beside SENTENCE.PHN)"
+        )
+
+    def speech(self) -> list[speech.Utterance]:
+        """The utterances of the packed sample, or else of a corpus in TIMIT's own layout."""
+        path = self._file(_PACKED)
+        if path is not None:
+            return speech.read_packed(path)
+        self.speech_name()  # refuses where there is nothing
+        return speech.read_folder(self.folder or Path())
+
+
+_PACKED = "timit_sample_frames.npz"
+
+
+def _pixels(X: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    return (X.reshape(len(X), -1) / 255).astype(np.float32)
