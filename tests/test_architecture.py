@@ -25,6 +25,7 @@ ORDER = [
     "estimates",
     "_reference",
     "_engine",
+    "tolerances",
     "features",
     "fourier",
     "adaptive",

@@ -93,29 +93,6 @@ def test_disjoint_pairs_speak_of_new_rows():
     assert "new rows" in features.error(X, n_pairs=100).population
 
 
-@pytest.mark.parametrize("n_features", [1, 2, 3])
-@pytest.mark.parametrize(
-    "kernel",
-    [qf.Gaussian(0.5), qf.Cauchy(0.5), qf.Matern(2.5, 0.5, product=True)],
-    ids=lambda kernel: type(kernel).__name__,
-)
-def test_a_grid_for_a_tolerance_meets_it_and_one_node_less_would_not(kernel, n_features):
-    for tol in (1e-1, 1e-2, 1e-4) if isinstance(kernel, qf.Gaussian) else (1e-1, 3e-2):
-        grid = qf.DenseGrid.for_tolerance(kernel, tol, diameter=2.0, n_features=n_features)
-        assert grid.certificate(diameter=2.0).value <= tol
-        corners = np.outer([0.0, 1.0], np.full(n_features, 2.0))
-        fewer = qf.DenseGrid(kernel, n_points=grid.n_points - 1).fit(corners)
-        try:
-            assert fewer.certificate(diameter=2.0).value > tol
-        except ValueError:
-            continue
-
-
-def test_a_tolerance_out_of_reach_says_so():
-    with pytest.raises(ValueError, match="smoother kernel"):
-        qf.DenseGrid.for_tolerance(qf.Laplacian(1.0), 1e-6, diameter=2.0)
-
-
 def test_the_front_door_proves_a_tolerance_where_it_can():
     features = qf.KernelFeatures(qf.Gaussian(0.5), tol=1e-3).fit(X)
     assert isinstance(features.map_, qf.DenseGrid)

@@ -22,10 +22,12 @@ from .fourier import (
     RandomFourier,
     ReweightedGrid,
     SphericalRadial,
+    reaches,
 )
 from .kernels import Gaussian, Kernel
 from .polish import MAX_PARAMETERS
 from .rules import Floats, Rule
+from .tolerances import GridSearch
 
 Indices = npt.NDArray[np.intp]
 
@@ -389,29 +391,12 @@ class KernelFeatures(FeatureMap):
 
     def _certified_grid(self, X: Matrix, tol: float, limit: int) -> DenseGrid | None:
         """The smallest certified grid within the width, if there is one."""
-        axes = max(len(group.axes) for group in self._groups)
-        most = int((limit + 0.5) ** (1 / axes))
-        low, high = 0, min(2, most)
-        while (found := self._certify_grid(X, tol, high, limit)) is None:
-            if high >= most:
-                return None
-            low, high = high, min(2 * high, most)
-        while high - low > 1:
-            middle = (low + high) // 2
-            if (grid := self._certify_grid(X, tol, middle, limit)) is None:
-                low = middle
-            else:
-                high, found = middle, grid
-        return found
-
-    def _certify_grid(self, X: Matrix, tol: float, n: int, limit: int) -> DenseGrid | None:
         try:
-            grid = DenseGrid(self.kernel_, n_points=n).fit(X)
-            if grid._n_features_out <= limit and grid.certificate(X).value <= tol:
-                return grid
-        except ValueError:  # no grid for this kernel, or nothing to prove with so few nodes
-            pass
-        return None
+            region = bounds.Region.of(X)
+            counts = GridSearch(self.kernel_, region, reaches(X)).fewest(tol, limit=limit)
+        except ValueError:  # no grid for this kernel
+            return None
+        return None if counts is None else DenseGrid(self.kernel_, n_points=counts).fit(X)
 
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
         self.map_._evaluate(X, out)

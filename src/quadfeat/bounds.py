@@ -240,7 +240,7 @@ def _group_bound(group: Group, made: Made, region: Region, cells: int, budget: f
     step = region.diameter**2 / cells
     radii = np.sqrt(step * np.arange(1, cells + 1)) * (1 + 1e-12)
     if isinstance(made, Grid | Sparse | Reweighted):
-        axes = _axes(group.kernel, d)
+        axes = shared_axes(group.kernel, d)
         if isinstance(made, Sparse):
             return _Bound(step, _smolyak_bound(axes, made, region, step, cells), "its levels")
         rules = made.axes if isinstance(made, Grid) else made.grid.axes
@@ -281,7 +281,7 @@ def _key(group: Group, made: Made, region: Region) -> Any:
     if isinstance(made, Reweighted):
         return id(made), id(group.kernel), region
     names = tuple(tuple(_rule_key(rule) for rule in some) for some in rules)
-    axes = tuple(_axis_key(axis) for axis in _axes(group.kernel, len(group.axes)))
+    axes = tuple(_axis_key(axis) for axis in shared_axes(group.kernel, len(group.axes)))
     return type(made), names, axes, region
 
 
@@ -301,7 +301,7 @@ def _axis_key(axis: Axis) -> Any:
     return key
 
 
-def _axes(kernel: Kernel, d: int) -> list[Axis]:
+def shared_axes(kernel: Kernel, d: int) -> list[Axis]:
     """The axes of a kernel, equal ones the same object, so that work on them is shared."""
     known: dict[Any, Axis] = {}
     return [known.setdefault(_axis_key(axis), axis) for axis in map(kernel.axis, range(d))]
@@ -567,7 +567,7 @@ def _taylor_bound(kernel: Kernel, rule: Rule, region: Region, radii: Floats) -> 
     """
     d = rule.nodes.shape[1]
     try:
-        axes = _axes(kernel, d)
+        axes = shared_axes(kernel, d)
     except (ValueError, NotImplementedError):
         return np.full(len(radii), inf)
     moments = _axis_moments(axes)
@@ -683,7 +683,7 @@ def _bends(kernel: Kernel, d: int) -> Floats | None:
         variance = 2 * np.asarray(kernel.gamma) * kernel.nu / (kernel.nu - 1)
         return np.broadcast_to(variance, (d,))
     try:
-        bend = np.array([_derivatives(axis)[2] for axis in _axes(kernel, d)])
+        bend = np.array([_derivatives(axis)[2] for axis in shared_axes(kernel, d)])
     except (ValueError, NotImplementedError):
         return None
     return bend if np.isfinite(bend).all() else None
