@@ -46,6 +46,38 @@ def test_what_is_seen_on_the_data_is_below_the_certificate(name):
     assert f"{certificate.value:.4g}" in repr(certificate)
 
 
+@pytest.mark.parametrize("d", [2, 4, 6])
+def test_framed_grids_are_proven_in_their_frame(d):
+    """Rows on a few directions of d, a rotation away from the axes, and one column on a scale."""
+    for seed in range(12 if d > 3 else 2):  # on fewer axes rules are covered, which takes longer
+        rng = np.random.default_rng(seed)
+        m = int(rng.integers(1, min(d, 3) + 1))
+        turn = np.linalg.qr(rng.normal(size=(d, d)))[0][:m]
+        flat = rng.uniform(0, 0.02) * rng.normal(size=(80, d)) * (seed % 2)
+        rows = rng.uniform(-1, 1, size=(80, m)) * np.geomspace(1, 0.2, m) @ turn + flat
+        gamma = rng.uniform(0.1, 0.8, size=d) if seed % 3 == 0 else rng.uniform(0.1, 0.8)
+        features = qf.FramedGrid(qf.Gaussian(gamma), n_components=int(rng.integers(40, 300)))
+        features.fit(rows)
+        certificate = features.certificate(rows)
+        assert "in its frame" in certificate.method
+        assert seen(features, rows) <= certificate.value < 1
+        M = float(rng.uniform(0.2, 1.0))
+        gaps = rng.normal(size=(4000, d))
+        gaps *= M * rng.random((4000, 1)) ** (1 / d) / np.linalg.norm(gaps, axis=1)[:, None]
+        error = np.abs(features.kernel_.at(gaps) - features.rule_(gaps)).max()
+        box = np.abs(gaps).max(axis=0)
+        assert error <= features.certificate(diameter=M).value
+        assert error <= features.certificate(box=box).value
+
+
+def test_the_proof_of_a_framed_grid_is_its_grid_s_and_what_was_dropped():
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(-1, 1, size=(200, 2)) @ np.linalg.qr(rng.normal(size=(8, 8)))[0][:2]
+    features = qf.FramedGrid(qf.Gaussian(0.5), n_components=100).fit(rows)
+    observed, omitted = seen(features, rows), features._framed.omitted
+    assert observed <= features.certificate(rows).value <= 2 * (observed + omitted) + 1e-13
+
+
 def test_certificates_take_a_diameter_or_a_box():
     features = qf.DenseGrid(qf.Gaussian(0.5), n_points=8).fit(X)
     small, large = (features.certificate(diameter=M).value for M in (1.0, 3.0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -60,7 +60,29 @@ class FramedGrid(FourierMap):
                 f"FramedGrid needs the rotation-invariant Gaussian(gamma), got {self.kernel_!r}; "
                 f"DenseGrid takes every product kernel"
             )
-        return [frames.framed_grid(self.kernel_, X, self.n_components).rule]
+        self._framed = frames.framed_grid(self.kernel_, X, self.n_components)
+        return [self._framed.unframed]
+
+    def _certify(self, region: bounds.Region, X: Floats | None) -> bounds.Certificate:
+        """The proof of the grid in its frame, and of what was dropped from it.
+
+        If gaps have a part that no direction of the frame sees, the rule takes it for zero, which
+        is one more axis with a single node.
+        """
+        assert isinstance(self.kernel_, Gaussian)
+        framed, axes, nodes = self._framed, self._framed.axes, self._framed.rule.nodes
+        scale = np.broadcast_to(np.sqrt(self.kernel_.gamma), (self.n_features_in_,))
+        if X is None:
+            seen = frames.turned_gaps(framed.directions, scale, region.diameter, region.box)
+        else:
+            seen = frames.turned_rows(framed.directions, scale, X)
+        if len(seen.box) > len(axes):
+            axes = (*axes, Rule(np.zeros((1, 1)), np.ones(1)))
+            nodes = np.column_stack([nodes, np.zeros(len(nodes))])
+        made = bounds.Reweighted(bounds.Grid(axes), Rule(nodes, framed.rule.weights))
+        turned = bounds.Region.of(diameter=seen.diameter, box=seen.box)
+        found = bounds.certificate(Gaussian(1.0), [made], turned)
+        return replace(found, region=region, method=f"{found.method}, in its frame")
 
 
 class _Expansion(FeatureMap):

@@ -248,17 +248,28 @@ def _group_bound(group: Group, made: Made, region: Region, cells: int, budget: f
         if isinstance(made, Grid):
             return _Bound(step, upper, "its axes")
         moved = _moved_mass(made.grid, made.rule)
-        upper, method = upper + moved, f"its grid and a moved mass of {moved:.3g}"
-        if upper[-1] < 1 or d > 3:
-            _refuse_vacuous(upper[-1], d)
-            return _Bound(step, upper, method)
-        made = made.rule
-    upper, method = _taylor_bound(group.kernel, made, region, radii), "Taylor's remainder"
-    if d <= 3:
-        cover = _cover(group.kernel, made, region, budget)
+        if d > 3 or moved <= upper[-1]:
+            found = _Bound(step, upper + moved, f"its grid and a moved mass of {moved:.3g}")
+            other = _any_rule_bound(group.kernel, made.rule, region, step, radii, None)
+            found = min(found, other, key=lambda bound: float(bound.upper[-1]))
+        else:
+            cover = _any_rule_bound(group.kernel, made.rule, region, step, radii, budget)
+            found = cover._replace(upper=np.minimum(cover.upper, upper + moved))
+    else:
+        found = _any_rule_bound(group.kernel, made, region, step, radii, budget)
+    _refuse_vacuous(found.upper[-1], d)
+    return found
+
+
+def _any_rule_bound(
+    kernel: Kernel, rule: Rule, region: Region, step: float, radii: Floats, budget: float | None
+) -> _Bound:
+    """Taylor's remainder, or covering within a budget of cosines where that is tighter."""
+    upper, method = _taylor_bound(kernel, rule, region, radii), "Taylor's remainder"
+    if budget is not None and len(region.box) <= 3:
+        cover = _cover(kernel, rule, region, budget)
         if cover is not None and cover < upper[-1]:
             upper, method = np.minimum(upper, cover), "covering"
-    _refuse_vacuous(upper[-1], d)
     return _Bound(step, upper, method)
 
 
