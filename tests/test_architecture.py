@@ -29,6 +29,7 @@ ORDER = [
     "estimates",
     "_reference",
     "_engine",
+    "tolerances",
     "features",
     "fourier",
     "adaptive",

@@ -401,7 +401,7 @@ def test_landmarks_beat_random_rows_on_clusters():
 def test_a_framed_grid_is_mirrored_to_the_last_bit_and_fits_its_columns(name, n):
     X = DATA[name]
     grid = frames.framed_grid(Gaussian("median").resolve(X), X, n)
-    rule = grid.rule
+    rule = grid.unframed
     np.testing.assert_array_equal(rule.nodes, -rule.nodes[::-1])
     np.testing.assert_array_equal(rule.weights, rule.weights[::-1])
     assert (rule.weights > 0).all()
@@ -426,15 +426,15 @@ def test_pruning_keeps_the_largest_weights_and_errs_by_twice_what_it_omits():
 def test_a_framed_grid_does_not_notice_a_rotation():
     X = DATA["roll"] * [1.0, 0.4, 0.1]
     turn = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
-    first, second = (frames.framed_grid(Gaussian(0.5), rows, 48) for rows in (X, X @ turn))
+    first, second = (frames.framed_grid(Gaussian(0.5), rows, 48).unframed for rows in (X, X @ turn))
     gaps = X[:100] - X[100:200]
-    np.testing.assert_allclose(first.rule(gaps), second.rule(gaps @ turn), atol=1e-9)
+    np.testing.assert_allclose(first(gaps), second(gaps @ turn), atol=1e-9)
 
 
 def test_polishing_lowers_the_error_of_unseen_pairs():
     X = DATA["roll"]
     kernel, rng = Gaussian("median").resolve(X), np.random.default_rng(0)
-    rule = frames.framed_grid(kernel, X[::2], 32).rule
+    rule = frames.framed_grid(kernel, X[::2], 32).unframed
     nodes, weights = rule.nodes[16:], 2 * rule.weights[16:]
     better = polish(nodes, weights, kernel.at, X[::2], rng)
     gaps = X[1::2][:, None] - X[1::2]

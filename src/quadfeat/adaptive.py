@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,10 +22,12 @@ from .fourier import (
     RandomFourier,
     ReweightedGrid,
     SphericalRadial,
+    reaches,
 )
 from .kernels import Gaussian, Kernel
 from .polish import MAX_PARAMETERS
 from .rules import Floats, Rule
+from .tolerances import GridSearch
 
 Indices = npt.NDArray[np.intp]
 
@@ -58,7 +60,29 @@ class FramedGrid(FourierMap):
                 f"FramedGrid needs the rotation-invariant Gaussian(gamma), got {self.kernel_!r}; "
                 f"DenseGrid takes every product kernel"
             )
-        return [frames.framed_grid(self.kernel_, X, self.n_components).rule]
+        self._framed = frames.framed_grid(self.kernel_, X, self.n_components)
+        return [self._framed.unframed]
+
+    def _certify(self, region: bounds.Region, X: Floats | None) -> bounds.Certificate:
+        """The proof of the grid in its frame, and of what was dropped from it.
+
+        If gaps have a part that no direction of the frame sees, the rule takes it for zero, which
+        is one more axis with a single node.
+        """
+        assert isinstance(self.kernel_, Gaussian)
+        framed, axes, nodes = self._framed, self._framed.axes, self._framed.rule.nodes
+        scale = np.broadcast_to(np.sqrt(self.kernel_.gamma), (self.n_features_in_,))
+        if X is None:
+            seen = frames.turned_gaps(framed.directions, scale, region.diameter, region.box)
+        else:
+            seen = frames.turned_rows(framed.directions, scale, X)
+        if len(seen.box) > len(axes):
+            axes = (*axes, Rule(np.zeros((1, 1)), np.ones(1)))
+            nodes = np.column_stack([nodes, np.zeros(len(nodes))])
+        made = bounds.Reweighted(bounds.Grid(axes), Rule(nodes, framed.rule.weights))
+        turned = bounds.Region.of(diameter=seen.diameter, box=seen.box)
+        found = bounds.certificate(Gaussian(1.0), [made], turned)
+        return replace(found, region=region, method=f"{found.method}, in its frame")
 
 
 class _Expansion(FeatureMap):
@@ -389,29 +413,12 @@ class KernelFeatures(FeatureMap):
 
     def _certified_grid(self, X: Matrix, tol: float, limit: int) -> DenseGrid | None:
         """The smallest certified grid within the width, if there is one."""
-        axes = max(len(group.axes) for group in self._groups)
-        most = int((limit + 0.5) ** (1 / axes))
-        low, high = 0, min(2, most)
-        while (found := self._certify_grid(X, tol, high, limit)) is None:
-            if high >= most:
-                return None
-            low, high = high, min(2 * high, most)
-        while high - low > 1:
-            middle = (low + high) // 2
-            if (grid := self._certify_grid(X, tol, middle, limit)) is None:
-                low = middle
-            else:
-                high, found = middle, grid
-        return found
-
-    def _certify_grid(self, X: Matrix, tol: float, n: int, limit: int) -> DenseGrid | None:
         try:
-            grid = DenseGrid(self.kernel_, n_points=n).fit(X)
-            if grid._n_features_out <= limit and grid.certificate(X).value <= tol:
-                return grid
-        except ValueError:  # no grid for this kernel, or nothing to prove with so few nodes
-            pass
-        return None
+            region = bounds.Region.of(X)
+            counts = GridSearch(self.kernel_, region, reaches(X)).fewest(tol, limit=limit)
+        except ValueError:  # no grid for this kernel
+            return None
+        return None if counts is None else DenseGrid(self.kernel_, n_points=counts).fit(X)
 
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
         self.map_._evaluate(X, out)

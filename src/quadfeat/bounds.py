@@ -240,7 +240,7 @@ def _group_bound(group: Group, made: Made, region: Region, cells: int, budget: f
     step = region.diameter**2 / cells
     radii = np.sqrt(step * np.arange(1, cells + 1)) * (1 + 1e-12)
     if isinstance(made, Grid | Sparse | Reweighted):
-        axes = _axes(group.kernel, d)
+        axes = shared_axes(group.kernel, d)
         if isinstance(made, Sparse):
             return _Bound(step, _smolyak_bound(axes, made, region, step, cells), "its levels")
         rules = made.axes if isinstance(made, Grid) else made.grid.axes
@@ -248,17 +248,28 @@ def _group_bound(group: Group, made: Made, region: Region, cells: int, budget: f
         if isinstance(made, Grid):
             return _Bound(step, upper, "its axes")
         moved = _moved_mass(made.grid, made.rule)
-        upper, method = upper + moved, f"its grid and a moved mass of {moved:.3g}"
-        if upper[-1] < 1 or d > 3:
-            _refuse_vacuous(upper[-1], d)
-            return _Bound(step, upper, method)
-        made = made.rule
-    upper, method = _taylor_bound(group.kernel, made, region, radii), "Taylor's remainder"
-    if d <= 3:
-        cover = _cover(group.kernel, made, region, budget)
+        if d > 3 or moved <= upper[-1]:
+            found = _Bound(step, upper + moved, f"its grid and a moved mass of {moved:.3g}")
+            other = _any_rule_bound(group.kernel, made.rule, region, step, radii, None)
+            found = min(found, other, key=lambda bound: float(bound.upper[-1]))
+        else:
+            cover = _any_rule_bound(group.kernel, made.rule, region, step, radii, budget)
+            found = cover._replace(upper=np.minimum(cover.upper, upper + moved))
+    else:
+        found = _any_rule_bound(group.kernel, made, region, step, radii, budget)
+    _refuse_vacuous(found.upper[-1], d)
+    return found
+
+
+def _any_rule_bound(
+    kernel: Kernel, rule: Rule, region: Region, step: float, radii: Floats, budget: float | None
+) -> _Bound:
+    """Taylor's remainder, or covering within a budget of cosines where that is tighter."""
+    upper, method = _taylor_bound(kernel, rule, region, radii), "Taylor's remainder"
+    if budget is not None and len(region.box) <= 3:
+        cover = _cover(kernel, rule, region, budget)
         if cover is not None and cover < upper[-1]:
             upper, method = np.minimum(upper, cover), "covering"
-    _refuse_vacuous(upper[-1], d)
     return _Bound(step, upper, method)
 
 
@@ -281,7 +292,7 @@ def _key(group: Group, made: Made, region: Region) -> Any:
     if isinstance(made, Reweighted):
         return id(made), id(group.kernel), region
     names = tuple(tuple(_rule_key(rule) for rule in some) for some in rules)
-    axes = tuple(_axis_key(axis) for axis in _axes(group.kernel, len(group.axes)))
+    axes = tuple(_axis_key(axis) for axis in shared_axes(group.kernel, len(group.axes)))
     return type(made), names, axes, region
 
 
@@ -301,7 +312,7 @@ def _axis_key(axis: Axis) -> Any:
     return key
 
 
-def _axes(kernel: Kernel, d: int) -> list[Axis]:
+def shared_axes(kernel: Kernel, d: int) -> list[Axis]:
     """The axes of a kernel, equal ones the same object, so that work on them is shared."""
     known: dict[Any, Axis] = {}
     return [known.setdefault(_axis_key(axis), axis) for axis in map(kernel.axis, range(d))]
@@ -567,7 +578,7 @@ def _taylor_bound(kernel: Kernel, rule: Rule, region: Region, radii: Floats) -> 
     """
     d = rule.nodes.shape[1]
     try:
-        axes = _axes(kernel, d)
+        axes = shared_axes(kernel, d)
     except (ValueError, NotImplementedError):
         return np.full(len(radii), inf)
     moments = _axis_moments(axes)
@@ -683,7 +694,7 @@ def _bends(kernel: Kernel, d: int) -> Floats | None:
         variance = 2 * np.asarray(kernel.gamma) * kernel.nu / (kernel.nu - 1)
         return np.broadcast_to(variance, (d,))
     try:
-        bend = np.array([_derivatives(axis)[2] for axis in _axes(kernel, d)])
+        bend = np.array([_derivatives(axis)[2] for axis in shared_axes(kernel, d)])
     except (ValueError, NotImplementedError):
         return None
     return bend if np.isfinite(bend).all() else None

@@ -96,7 +96,8 @@ def estimate(
     Notes
     -----
     RMS: the empirical Bernstein bound of the mean square, mean + sqrt(2 V log(2/c) / n) +
-    7 log(2/c) largest^2 / (3 (n - 1)), c = 1 - confidence (Maurer and Pontil, 2009, theorem 4).
+    7 log(2/c) largest^2 / (3 (n - 1)), c = 1 - confidence, V the unbiased sample variance (Maurer
+    and Pontil, 2009, theorem 4, for squares in [0, largest^2]).
     Quantiles: the order statistic whose rank a binomial variable exceeds with probability at most
     c. Vacuous (`largest`) where n is too small for either.
     """

@@ -16,7 +16,8 @@ from ._checks import check_choice, check_count, check_memory, check_positive, ge
 from .features import FourierMap, Matrix, kronecker_plan
 from .kernels import Group, Kernel
 from .polish import MAX_PARAMETERS, polish
-from .rules import Axis, Floats, Rule
+from .rules import Floats, Rule
+from .tolerances import MOST_NODES, AxisRules, GridSearch, columns_of
 
 
 def _budgets(n_components: int, n_groups: int) -> list[int]:
@@ -37,40 +38,10 @@ def _zero_rule(d: int) -> Rule:
     return Rule(np.zeros((1, d)), np.ones(1))
 
 
-def _reaches(X: Matrix) -> Floats:
+def reaches(X: Matrix) -> Floats:
     """How far apart two rows can be on each axis."""
     with np.errstate(over="ignore"):
         return np.asarray(X.max(axis=0) - X.min(axis=0), dtype=np.float64)
-
-
-class _AxisRules:
-    """One-dimensional rules, each made once however many groups ask for it."""
-
-    def __init__(self, kinds: Sequence[str], reaches: Floats) -> None:
-        self._kinds = kinds  # in order of preference
-        self._reaches = reaches
-        self._made: dict[tuple[Any, ...], Rule | ValueError] = {}
-        self._axes: list[Axis] = []  # keeps them alive, so that their ids stay theirs
-
-    def __call__(self, axis: Axis, column: int, n: int) -> Rule:
-        for kind in self._kinds:
-            reach = 0.0 if kind == "gauss" else float(self._reaches[column])
-            key = (id(axis), n, kind, reach)
-            if key not in self._made:
-                self._axes.append(axis)
-                self._made[key] = self._make(axis, n, kind, reach)
-            made = self._made[key]
-            if isinstance(made, Rule):
-                return made
-            refusal = made
-        raise refusal
-
-    @staticmethod
-    def _make(axis: Axis, n: int, kind: str, reach: float) -> Rule | ValueError:
-        try:
-            return rules.axis_rule(axis, n, kind=kind, reach=reach)
-        except ValueError as refusal:  # a Gauss rule of a spectrum without the moments for it
-            return refusal
 
 
 # --- grids --------------------------------------------------------------------------------------
@@ -121,16 +92,14 @@ class DenseGrid(FourierMap):
                 f"n_points has {len(counts)} numbers and X has {d} columns; give one number, or "
                 f"one per column"
             )
-        width = sum(float(np.prod(counts[group.axes].astype(float))) for group in self._groups)
-        if width > 2**40:
-            width = min(width, 1e300)
+        width = min(columns_of(self._groups, counts), 1e300)
         check_memory(
             int(8 * width),
             f"n_points={self.n_points} on {max(len(g.axes) for g in self._groups)} axes makes "
             f"{width:.4g} columns: one row",
             "SubsampledGrid or SparseGrid(level=2) has a width of your choice",
         )
-        make = _AxisRules((self.rule,), _reaches(X))
+        make = AxisRules((self.rule,), reaches(X))
         self._axis_rules = [
             [
                 make(group.kernel.axis(i), column, int(counts[column]))
@@ -153,10 +122,7 @@ class DenseGrid(FourierMap):
         return 2 * int(np.min(self.n_points)) - 1 if self.rule == "gauss" else None
 
     def _largest_error(self, X: Floats, Y: Floats) -> float:
-        try:
-            return float(self.certificate(np.concatenate([X, Y])).value)
-        except ValueError:
-            return 2.0  # weights are positive and sum to k(0)
+        return self._proven_or(super()._largest_error(X, Y), X, Y)
 
     @classmethod
     def for_tolerance(
@@ -164,7 +130,8 @@ class DenseGrid(FourierMap):
     ) -> DenseGrid:
         """The smallest grid certified to err by at most `tol` for rows within `diameter`.
 
-        Fitted and ready to transform: its rules are the best for gaps up to the diameter.
+        Fitted and ready to transform: its rules are the best for gaps up to the diameter, and
+        each axis has the nodes that it needs.
 
         Parameters
         ----------
@@ -183,29 +150,15 @@ class DenseGrid(FourierMap):
         check_positive("tol", tol, example="1e-3")
         check_positive("diameter", diameter)
         corners = np.outer([0.0, 1.0], np.full(n_features, diameter))
-
-        def meets(n: int) -> DenseGrid | None:
-            grid = cls(kernel, n_points=n).fit(corners)
-            try:
-                return grid if grid.certificate(diameter=diameter).value <= tol else None
-            except ValueError:  # nothing can be proven with so few nodes
-                return None
-
-        low, high = 0, 2
-        while (found := meets(high)) is None:
-            low, high = high, 2 * high
-            if low >= 256:
-                raise ValueError(
-                    f"tol={tol:g} over a diameter of {diameter:g} needs more than {low} nodes per "
-                    f"axis; a larger tol, a smaller diameter or a smoother kernel will do"
-                )
-        while high - low > 1:
-            middle = (low + high) // 2
-            if (grid := meets(middle)) is None:
-                low = middle
-            else:
-                high, found = middle, grid
-        return found
+        region = bounds.Region.of(d=n_features, diameter=diameter)
+        search = GridSearch(kernel.resolve(corners), region, reaches(corners))
+        found = search.fewest(tol)
+        if found is None:
+            raise ValueError(
+                f"tol={tol:g} over a diameter of {diameter:g} needs more than {MOST_NODES} nodes "
+                f"per axis; a larger tol, a smaller diameter or a smoother kernel will do"
+            )
+        return cls(kernel, n_points=found).fit(corners)
 
 
 class SparseGrid(FourierMap):
@@ -273,6 +226,10 @@ class SparseGrid(FourierMap):
     def _exact_degree(self) -> int | None:
         return 2 * self.level + 1 if self.weights == "signed" else None
 
+    def _largest_error(self, X: Floats, Y: Floats) -> float:
+        plain = super()._largest_error(X, Y)
+        return self._proven_or(plain, X, Y) if self.weights == "signed" else plain
+
     def _grid(self, group: Group) -> Rule:
         def rule_of(i: int) -> Callable[[int], Rule]:
             axis = group.kernel.axis(i)
@@ -325,7 +282,7 @@ class SubsampledGrid(FourierMap):
         check_count("n_points", self.n_points, example=5)
 
     def _rules(self, X: Matrix) -> list[Rule]:
-        make = _AxisRules(("gauss", "equispaced"), _reaches(X))
+        make = AxisRules(("gauss", "equispaced"), reaches(X))
         rng = generator(self.random_state)
 
         def draw(group: Group, budget: int) -> Rule:

@@ -6,7 +6,7 @@ import heapq
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -148,16 +148,30 @@ def largest_products(
 # --- grids in the frame -----------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class FramedGrid:
-    """A pruned grid: its `rule` in the space of X, with weights of mass 1, and what it omits.
+    """A pruned grid for the kernel exp(-|v|^2): what was kept of the product of `axes`.
 
-    `counts` are the nodes per principal direction before pruning, `omitted` the mass of the nodes
-    that were dropped. |rule - grid| <= 2 omitted everywhere, so a certificate of the grid extends
-    to the rule.
+    `rule` (n, m) has mass 1; `omitted` is the mass of the nodes that were dropped. Everywhere
+    |rule - grid| <= 2 omitted, so a certificate of the grid extends to the rule. `directions`
+    (d, m) turn gaps u of X into v = u @ directions.
     """
 
     rule: Rule
     omitted: float
-    counts: tuple[int, ...]
+    axes: tuple[Rule, ...]
+    directions: Floats
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """The nodes per principal direction before pruning."""
+        return tuple(len(axis) for axis in self.axes)
+
+    @property
+    def unframed(self) -> Rule:
+        """The rule in the space of X, mirror-symmetric to the last bit."""
+        half, d = len(self.rule) // 2, len(self.directions)
+        right = self.rule.nodes[len(self.rule) - half :] @ self.directions.T
+        nodes = np.concatenate([-right[::-1], np.zeros((len(self.rule) % 2, d)), right])
+        return Rule(nodes, self.rule.weights)
 
 
 def framed_grid(kernel: Gaussian, X: Matrix, n: int, *, n_rows: int = 400) -> FramedGrid:
@@ -185,7 +199,7 @@ def framed_grid(kernel: Gaussian, X: Matrix, n: int, *, n_rows: int = 400) -> Fr
     --------
     >>> X = np.random.default_rng(0).normal(size=(100, 2)) * [1.0, 0.1]
     >>> grid = framed_grid(Gaussian(0.5), X, 24)
-    >>> len(grid.rule), grid.counts[0] > grid.counts[1]
+    >>> len(grid.unframed), grid.counts[0] > grid.counts[1]
     (24, True)
     """
     d = X.shape[1]
@@ -194,10 +208,40 @@ def framed_grid(kernel: Gaussian, X: Matrix, n: int, *, n_rows: int = 400) -> Fr
     directions = found.directions[:, found.variance > 0]
     gaps = _some_gaps(X, n_rows) @ (directions * scale[:, None])
     grid = min(_framed_candidates(gaps, n), key=lambda each: _mean_square(each.rule, gaps))
-    half = len(grid.rule) // 2
-    right = grid.rule.nodes[len(grid.rule) - half :] @ (directions * scale[:, None]).T
-    nodes = np.concatenate([-right[::-1], np.zeros((len(grid.rule) % 2, d)), right])
-    return FramedGrid(Rule(nodes, grid.rule.weights), grid.omitted, grid.counts)
+    return replace(grid, directions=directions * scale[:, None])
+
+
+class Turned(NamedTuple):
+    """A region seen in a frame; where m < d, the last side is of what no direction sees."""
+
+    diameter: float
+    box: Floats
+
+
+def turned_rows(directions: Floats, scale: Floats, X: Floats) -> Turned:
+    """The region of the gaps between rows; `directions` (d, m) are scaled as in `FramedGrid`."""
+    scaled, turn = (X - X.mean(axis=0)) * scale, directions / scale[:, None]
+    inside = scaled @ turn
+    box = np.ptp(inside, axis=0)
+    if turn.shape[1] < len(scale):
+        missed = np.linalg.norm(scaled - inside @ turn.T, axis=1)
+        box = np.append(box, 2 * missed.max())
+    far = 2 * np.linalg.norm(scaled, axis=1).max()
+    return Turned(float(min(far, np.linalg.norm(box))) * _UP, box * _UP)
+
+
+def turned_gaps(directions: Floats, scale: Floats, diameter: float, box: Sequence[float]) -> Turned:
+    """The same for all gaps of a ball and a box at once."""
+    sides, turn = scale * np.minimum(box, diameter), directions / scale[:, None]
+    radius = min(float(np.linalg.norm(sides)), diameter * float(scale.max()))
+    along = np.minimum(np.abs(turn).T @ sides, diameter * np.linalg.norm(directions, axis=0))
+    if turn.shape[1] < len(scale):
+        missed = np.diag(scale) - turn @ directions.T
+        along = np.append(along, diameter * np.linalg.norm(missed, 2))
+    return Turned(radius * _UP, np.minimum(along, radius) * _UP)
+
+
+_UP = 1 + 1e-12  # more than the rounding of a rotation
 
 
 def _some_gaps(X: Matrix, n_rows: int, n_pairs: int = 4000) -> Floats:
@@ -280,7 +324,6 @@ class _GapRules:
 
 def _pruned(axes: Sequence[Rule], n: int) -> FramedGrid:
     """The product of symmetric 1-D rules with only its `n` largest weights, mirrored."""
-    counts = tuple(len(axis) for axis in axes)
     # One side of each axis, from the middle outwards: there the weights fall.
     nodes = [axis.nodes[len(axis) // 2 :, 0] for axis in axes]
     with np.errstate(divide="ignore"):
@@ -311,10 +354,14 @@ def _pruned(axes: Sequence[Rule], n: int) -> FramedGrid:
         images = list(itertools.islice(_sign_changes(node), room))
         right += images
         weights += [float(np.exp(product.value))] * len(images)
+    unturned = np.eye(len(axes))
     if not right:
-        return FramedGrid(Rule(np.zeros((1, len(axes))), np.ones(1)), 1.0 - middle, counts)
+        zero = Rule(np.zeros((1, len(axes))), np.ones(1))
+        single = Rule(np.zeros((1, 1)), np.ones(1))
+        return FramedGrid(zero, 0.0, (single,) * len(axes), unturned)
     one_side = mirrored_nodes(np.array(right), np.array(weights), middle)
-    return FramedGrid(one_side, max(0.0, 1.0 - 2 * sum(weights) - middle), counts)
+    omitted = max(0.0, 1.0 - 2 * sum(weights) - middle)
+    return FramedGrid(one_side, omitted, tuple(axes), unturned)
 
 
 def _sign_changes(node: Floats) -> Iterator[Floats]:

@@ -25,7 +25,8 @@ def polynomially_exact(degree: int, *, subgaussian: float, diameter: float) -> f
     0.51
     """
     _check_even(degree)
-    return float(3.0 * (e * (subgaussian * diameter) ** 2 / degree) ** (degree / 2))
+    square = (subgaussian * diameter) ** 2
+    return _exp(log(3) + degree / 2 * _log(e * square / degree))
 
 
 def gauss_grid(n_points: int, *, subgaussian: float, diameter: float, normal: bool = True) -> float:
@@ -40,7 +41,7 @@ def gauss_grid(n_points: int, *, subgaussian: float, diameter: float, normal: bo
     if normal:
         log_ratio = lgamma(n_points + 1) - lgamma(2 * n_points + 1)
         return _exp(n_points * _log(square) + log_ratio)
-    return float((e * square / (2 * n_points)) ** n_points)
+    return _exp(n_points * _log(e * square / (2 * n_points)))
 
 
 def sparse_grid(
@@ -93,7 +94,7 @@ def polynomially_exact_samples(
     `counted` is beta C(d + R, d) at the least even R, which may be larger for R < 8.
     """
     square = (subgaussian * diameter) ** 2
-    best = _best_gamma(lambda g: exp(2 * g + 1) * square, log(3 / eps))
+    best = _best_gamma(lambda g: _exp(2 * g + 1) * square, log(3 / eps))
     R = _least_degree(eps, subgaussian, diameter)
     printed = _exp(log(beta) + d * log(2) + best.value)
     return Complexity(printed, beta * _comb(d + R, d), R, best.gamma)
@@ -120,7 +121,7 @@ def sparse_grid_samples(
     number of nodes by far. `sharp` is that of `sparse_grid`.
     """
     scale = (3 if sharp else 12) * e * (subgaussian * diameter) ** 2
-    best = _best_gamma(lambda g: 2 * scale * exp(2 * g), d * log(2) - log(eps), log(2) / 2)
+    best = _best_gamma(lambda g: 2 * scale * _exp(2 * g), d * log(2) - log(eps), log(2) / 2)
     A = max(1, ceil(2 * scale))
     while sparse_grid(A, d, subgaussian=subgaussian, diameter=diameter, sharp=sharp) > eps:
         A += 1
@@ -143,7 +144,7 @@ def anova_samples(
     For an error eps of the sum of m (`size`) sub-kernels of at most r (`rank`) axes: linear in m.
     """
     square = (subgaussian * diameter) ** 2
-    best = _best_gamma(lambda g: exp(2 * g + 1) * square, log(3 * busiest / eps))
+    best = _best_gamma(lambda g: _exp(2 * g + 1) * square, log(3 * busiest / eps))
     R = _least_degree(eps / busiest, subgaussian, diameter)
     printed = _exp(log(beta * size) + rank * log(2) + best.value)
     return Complexity(printed, size * beta * _comb(rank + R, rank), R, best.gamma)
@@ -154,12 +155,23 @@ def random_fourier_samples(
 ) -> float:
     """Random Fourier features: D = O(d eps^-2 log(1 / eps)) but for a chance of `failure`.
 
-    Claim 1 of Rahimi and Recht (2007): P(sup error >= eps) <=
-    2^8 (s M / eps)^2 exp(-D eps^2 / (4 (d + 2))), s^2 = E|w|^2 (`second_moment`; d b^2 when
-    normal).
+    P(sup error >= eps) <= c (s M / eps)^p exp(-D eps^2 / (4 (d + 2))), p = 2d / (d + 2),
+    c = 2^((9d + 4) / (d + 2)) < 2^9, s^2 = E|w|^2 (`second_moment`; d b^2 when normal). Any
+    spectrum with a second moment; D counts frequencies. Vacuous where D eps^2 is below
+    4 (d + 2) log(c (s M / eps)^p).
+
+    Rahimi and Recht (2007), claim 1, print 2^8 and p = 2. Their proof takes the gradient of k~ at
+    the worst u, which depends on the draw, for unbiased; this one does not.
     """
-    odds = 256 * second_moment * (diameter / eps) ** 2 / failure
-    return max(1.0, ceil(4 * (d + 2) / eps**2 * max(0.0, log(odds))))
+    # |k~ - k| is at most eps where it is below eps / 2 at the centres of (4M / r)^d balls of
+    # radius r that cover |u| <= M (Hoeffding: each fails with probability 2 exp(-D eps^2 / 8)), and
+    # its gradient below eps / 2r. That is at most mean|w_i| + E|w| for all u at once, whose mean
+    # square is at most 4 s^2 (Markov: fails with probability 16 s^2 r^2 / eps^2). The r at which
+    # both are equal gives the bound; an r beyond 2M would make it exceed what M in place of r, and
+    # no centre but 0, gives.
+    power, constant = 2 * d / (d + 2), (9 * d + 4) / (d + 2)
+    odds = constant * log(2) + power * _log(sqrt(second_moment) * diameter / eps) - log(failure)
+    return max(1.0, ceil(4 * (d + 2) / eps**2 * max(0.0, odds)))
 
 
 def random_fourier_rate(
@@ -168,8 +180,10 @@ def random_fourier_rate(
     """Random Fourier features at the optimal rate D = O(eps^-2): Sriperumbudur and Szabo (2015).
 
     With probability 1 - `failure` the sup error is at most (h + sqrt(2 log(1 / failure))) /
-    sqrt(D), h = 32 sqrt(2d log(2M + 1)) + 32 sqrt(2d log(s + 1)) + 16 sqrt(2d / log(2M + 1)). Its
-    constants lose to `random_fourier_samples` for every eps of interest; vacuous for D < 1e4 d.
+    sqrt(D), h = 32 sqrt(2d log(2M + 1)) + 32 sqrt(2d log(s + 1)) + 16 sqrt(2d / log(2M + 1)): the
+    constants of their theorem 1, cited and not derived here. The deviation term is McDiarmid's:
+    one frequency moves the sup by at most 2 / D. Loses to `random_fourier_samples` for every eps
+    of interest; vacuous for D < 1e4 d.
     """
     spread = log(2 * diameter + 1)
     h = 32 * sqrt(2 * d * spread) + 32 * sqrt(2 * d * log(sqrt(second_moment) + 1))
@@ -196,8 +210,10 @@ def anova_random_samples(
 def quasi_monte_carlo_samples(eps: float, d: int) -> float:
     """The D at which log(D)^d / D, the rate of Yang et al. (2014), has fallen to eps.
 
-    A rate, not a bound: its constant is set to 1. It rises until D = e^d, so it says nothing
-    before.
+    As Dao, De Sa, Re (2017) quote it: a rate, not a bound, so its constant is set to 1. (Koksma and
+    Hlawka's bound has the variation of the integrand for one, which for cosines over all
+    frequencies is infinite; Yang et al. bound an average over a box of u instead.) It rises until
+    D = e^d, so it says nothing before.
     """
     low = float(d)
     if d * log(low) - low <= log(eps):

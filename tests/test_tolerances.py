@@ -1,0 +1,77 @@
+"""The contract of tolerances: met, proven, and with hardly more columns than need be."""
+
+import numpy as np
+import pytest
+
+import quadfeat as qf
+from quadfeat.bounds import Region
+from quadfeat.tolerances import GridSearch
+
+from .conftest import KERNELS
+
+DIAMETER = 2.0
+NO_GRID = {"matern-0.5", "matern-1.5", "matern-1.7", "anova-isotropic"}  # isotropic
+# Spectra that fall like a power of the frequency: 512 nodes per axis do not reach 1e-3.
+SLOW = {"laplacian", "laplacian-per-axis", "matern-product", "sum"}
+
+
+def rows_within(d, n, rng):
+    """Rows no further apart than the diameter, many of them at the two ends of a line."""
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.7)
+    X *= DIAMETER / 2 / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-9)
+    X *= np.where(rng.random((n, 1)) < 0.5, 1.0, rng.random((n, 1)))
+    return np.concatenate([X, -X])
+
+
+def seen(grid, X):
+    error = np.abs(grid.approximate_kernel(X) - grid.kernel_(X))
+    return error.max() / grid.kernel_.at_zero(X.shape[1])
+
+
+def hand_picked(kernel, tol, d, X, most):
+    """The columns of the smallest grid of equal axes that is seen to meet the tolerance."""
+    corners = np.outer([0.0, 1.0], np.full(d, DIAMETER))
+    for n in range(1, most + 1):
+        for rule in ("gauss", "equispaced", "clenshaw-curtis"):
+            try:
+                grid = qf.DenseGrid(kernel, n_points=n, rule=rule).fit(corners)
+            except ValueError:  # no Gauss rule for this spectrum
+                continue
+            if seen(grid, X) <= tol:
+                return grid._n_features_out
+    return np.inf
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("name", [name for name in KERNELS if name not in NO_GRID])
+def test_a_grid_for_a_tolerance_meets_it_with_hardly_more_columns_than_any_that_does(name, d):
+    rng = np.random.default_rng(0)
+    X = rows_within(d, 60, rng)
+    for tol in (0.2,) if name in SLOW else (1e-1, 3e-4):
+        kernel = KERNELS[name](d)
+        grid = qf.DenseGrid.for_tolerance(kernel, tol, DIAMETER, n_features=d)
+        assert grid.certificate(diameter=DIAMETER).value <= tol
+        assert seen(grid, X) <= tol
+        best = hand_picked(kernel, tol, d, X, max(grid.n_points))
+        assert grid._n_features_out <= 1.5 * best
+
+
+def test_axes_that_need_fewer_nodes_get_fewer():
+    kernel = qf.Gaussian([2.0, 0.1])
+    grid = qf.DenseGrid.for_tolerance(kernel, 1e-4, DIAMETER, n_features=2)
+    assert grid.n_points[0] > grid.n_points[1]
+    X = np.random.default_rng(0).uniform(-1, 1, size=(200, 3)) * [1.0, 0.1, 0.0]
+    front = qf.KernelFeatures(qf.Gaussian(0.5), tol=1e-3).fit(X)
+    assert front.map_.n_points[0] > front.map_.n_points[1] > front.map_.n_points[2] == 1
+
+
+def test_a_search_stops_at_its_limit():
+    search = GridSearch(qf.Gaussian(0.5), Region.of(d=2, diameter=2.0), np.full(2, 2.0))
+    columns = int(np.prod(search.fewest(1e-3)))
+    assert search.fewest(1e-3, limit=columns) is not None
+    assert search.fewest(1e-3, limit=columns - 1) is None
+
+
+def test_a_tolerance_out_of_reach_says_so():
+    with pytest.raises(ValueError, match="smoother kernel"):
+        qf.DenseGrid.for_tolerance(qf.Laplacian(1.0), 1e-6, diameter=2.0)
