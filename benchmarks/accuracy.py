@@ -1,10 +1,14 @@
 """Kernel error of every map at equal columns, beside RBFSampler and Nystroem.
 
-    python benchmarks/accuracy.py [--quick] [--out FOLDER]
+    python benchmarks/accuracy.py [--quick] [--brief] [--data NAME ...] [--widths P ...]
+        [--bandwidths B ...] [--out FOLDER]
+    python benchmarks/accuracy.py --records FILE ...
 
 Held-out pairs, standardised columns, bandwidths 0.5, 1 and 2 times the median distance, means of
 three seeds. Data: what scikit-learn ships and, where QUADFEAT_DATA names a folder, the sets there.
-Writes records (JSON lines) and a picture; prints ratios, the winner of each cell marked.
+Writes records (JSON lines) as they are made, and a picture; prints ratios, the winner of each cell
+marked, and beside each figure that was asked for the one that was measured. `--records` prints that
+of earlier runs together.
 """
 
 from __future__ import annotations
@@ -19,7 +23,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import cholesky, solve_triangular
+from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, make_swiss_roll
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.linear_model import Ridge, RidgeClassifier
@@ -30,12 +35,30 @@ from quadfeat.plotting import CompareDisplay
 
 Record = dict[str, Any]
 SEEDS = (0, 1, 2)
+# What "asked" lists: data, columns, random / ours, best peer / ours, at the median bandwidth.
+ASKED = (
+    ("swiss roll", 64, 500.0, 150.0),
+    ("breast cancer, 5 columns", 256, 20.0, 8.0),
+    ("diabetes", 64, 3.5, 1.5),
+    ("california_housing", 256, 5.0, 2.0),
+    ("kin8nm", 256, 4.0, 1.8),
+    ("breast cancer", 64, 2.3, 1.25),
+    ("digits", 64, 1.8, 1.3),
+    ("digits", 256, 3.0, 1.0),
+)
 PEERS = (
     "OrthogonalFourier",
     "OrthogonalFourier(structured)",
     "QuasiRandomFourier(halton)",
     "QuasiRandomFourier(sobol)",
     "SphericalRadial",
+)
+COMPARED = (
+    "Nystroem (sklearn)",
+    "RandomFourier",
+    *PEERS,
+    "KernelFeatures(shift_invariant)",
+    "KernelFeatures",
 )
 
 
@@ -81,11 +104,12 @@ def data_sets() -> Iterator[tuple[str, Any, Any]]:
 
 
 def run(
-    *, widths: tuple[int, ...], bandwidths: tuple[float, ...], progress: bool = True
-) -> list[Record]:
-    """One record for each data set, bandwidth, width, map and seed."""
-    records: list[Record] = []
+    *, widths: list[int], bandwidths: list[float], only: list[str] | None, brief: bool
+) -> Iterator[Record]:
+    """One record for each data set, bandwidth, width, map and seed; `brief`: what is compared."""
     for name, X, y in data_sets():
+        if only and name not in only:
+            continue
         for seed in SEEDS:
             order = np.random.default_rng(seed).permutation(len(X))
             held_out = min(1000, len(X) // 3)
@@ -96,22 +120,29 @@ def run(
             for bandwidth in bandwidths:
                 kernel = qf.Gaussian(median / bandwidth**2)
                 exact = kernel(X_test)
+                whitening = _whitening(exact)
                 for p in widths:
                     for label, features in maps(kernel, p, seed).items():
                         if "Nystroem" in label and len(X_train) < 2 * p:
                             continue
-                        record = judge(features, X_train, X_test, y[train], y[test], exact)
-                        cell = {"data": name, "bandwidth": bandwidth, "width": p, "seed": seed}
-                        records.append({**cell, "map": label, **record})
-                    if progress:
-                        print(
-                            f"{name}, bandwidth {bandwidth}, {p} columns, seed {seed}", flush=True
+                        if brief and label not in COMPARED:
+                            continue
+                        record = judge(
+                            features, X_train, X_test, y[train], y[test], exact, whitening
                         )
-    return records
+                        cell = {"data": name, "bandwidth": bandwidth, "width": p, "seed": seed}
+                        yield {**cell, "map": label, **record}
+                    print(f"{name}, bandwidth {bandwidth}, {p} columns, seed {seed}", flush=True)
 
 
 def judge(
-    features: Any, X_train: Any, X_test: Any, y_train: Any, y_test: Any, exact: Any
+    features: Any,
+    X_train: Any,
+    X_test: Any,
+    y_train: Any,
+    y_test: Any,
+    exact: Any,
+    whitening: Any,
 ) -> Record:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -130,21 +161,25 @@ def judge(
         "columns": Z.shape[1],
         "rms": float(np.sqrt(np.mean(apart**2))),
         "max": float(np.abs(apart).max()),
-        "spectral": _spectral(exact, error),
+        "spectral": _spectral(whitening, error),
         "score": float(score),
         "fit": fitted - began,
         "transform": done - fitted,
     }
 
 
-def _spectral(exact: Any, error: Any) -> float:
-    """The relative spectral distance: |(K + s)^(-1/2) E (K + s)^(-1/2)|, s = n / 1000."""
+def _whitening(exact: Any) -> Any:
+    """(K + s)^(-1/2), up to a rotation, with s = n / 1000."""
     ridge = exact + 1e-3 * len(exact) * np.eye(len(exact))
-    ends = [
-        eigh(error, ridge, eigvals_only=True, subset_by_index=[i, i])[0]
-        for i in (0, len(error) - 1)
-    ]
-    return float(np.abs(ends).max())
+    return solve_triangular(cholesky(ridge, lower=True), np.eye(len(exact)), lower=True)
+
+
+def _spectral(whitening: Any, error: Any) -> float:
+    """The relative spectral distance: |(K + s)^(-1/2) E (K + s)^(-1/2)|."""
+    operator = LinearOperator(
+        error.shape, matvec=lambda v: whitening @ (error @ (whitening.T @ v)), dtype=np.float64
+    )
+    return float(np.abs(eigsh(operator, k=1, tol=1e-2, return_eigenvectors=False)[0]))
 
 
 def mean_rms(records: list[Record]) -> dict[tuple[str, float, int], dict[str, float]]:
@@ -164,24 +199,64 @@ def table(records: list[Record]) -> str:
         f"{'data':26s} {'bw':>4s} {'p':>5s} {'random':>9s} {'peers':>9s} {'shift-inv.':>10s} "
         f"{'x random':>9s} {'x peers':>8s} {'Nystroem':>9s} {'front':>9s} {'x Nystr.':>8s}  least"
     ]
-    nystroem = []
     for (data, bandwidth, width), by_map in mean_rms(records).items():
         peers = min(by_map[name] for name in PEERS)
         fixed, front = by_map["KernelFeatures(shift_invariant)"], by_map["KernelFeatures"]
         theirs = by_map.get("Nystroem (sklearn)", np.nan)
-        if width <= 256 and np.isfinite(theirs):
-            nystroem.append(theirs / front)
         lines.append(
             f"{data:26s} {bandwidth:4.1f} {width:5d} {by_map['RandomFourier']:9.2e} {peers:9.2e} "
             f"{fixed:10.2e} {by_map['RandomFourier'] / fixed:9.1f} {peers / fixed:8.2f} "
             f"{theirs:9.2e} {front:9.2e} {theirs / front:8.2f}  {min(by_map, key=by_map.get)}"
         )
-    if nystroem:
-        share = np.mean(np.array(nystroem) >= 1.1)
+    return "\n".join(lines)
+
+
+def summary(records: list[Record]) -> str:
+    """Each figure that was asked for, and what was measured."""
+    cells = mean_rms(records)
+    lines = [
+        f"{'shift-invariant, bandwidth 1':36s} {'x random (asked)':>18s} {'x peers (asked)':>18s}"
+    ]
+    for data, width, random, peers in ASKED:
+        by_map = cells.get((data, 1.0, width))
+        if by_map is None:
+            continue
+        ours = by_map["KernelFeatures(shift_invariant)"]
+        first = by_map["RandomFourier"] / ours
+        second = min(by_map[name] for name in PEERS) / ours
         lines.append(
-            f"KernelFeatures against Nystroem, p <= 256, {len(nystroem)} cells: median "
-            f"{np.median(nystroem):.2f}x, least {min(nystroem):.2f}x, {share:.0%} above 1.1x"
+            f"{f'{data}, p={width}':36s} {first:9.1f} ({random:6g}) {second:10.2f} ({peers:5g})"
+            f"  {'met' if first >= random and second >= peers else 'NOT MET'}"
         )
+    against = {
+        key: by_map["KernelFeatures(shift_invariant)"] / min(by_map[name] for name in PEERS)
+        for key, by_map in cells.items()
+    }
+    worst = max(against, key=against.__getitem__)
+    within = sum(ratio <= 1.05 for ratio in against.values())
+    lines.append(
+        f"every cell at most 1.05 of the best peer: {within} of {len(against)} cells, "
+        f"worst {against[worst]:.2f} ({worst[0]}, bandwidth {worst[1]:g}, p={worst[2]})"
+    )
+    nystroem = {
+        key: by_map["KernelFeatures"] / by_map["Nystroem (sklearn)"]
+        for key, by_map in cells.items()
+        if key[2] <= 256 and "Nystroem (sklearn)" in by_map
+    }
+    if nystroem:
+        ratios, worst = np.array(list(nystroem.values())), max(nystroem, key=nystroem.__getitem__)
+        lines.append(
+            f"KernelFeatures / Nystroem, p <= 256, {len(ratios)} cells: median "
+            f"1/{1 / np.median(ratios):.2f} (1/2.5), at most 1/1.1 in "
+            f"{np.mean(ratios <= 1 / 1.1):.0%} (85%), worst {ratios.max():.2f} (1.05; {worst[0]}, "
+            f"bandwidth {worst[1]:g}, p={worst[2]})"
+        )
+    for width in sorted({key[2] for key in cells}):
+        for label in ("KernelFeatures", "KernelFeatures(shift_invariant)"):
+            fits = [r["fit"] for r in records if r["width"] == width and r["map"] == label]
+            lines.append(
+                f"fit of {label}, p={width}: median {np.median(fits):.1f} s, most {max(fits):.1f} s"
+            )
     return "\n".join(lines)
 
 
@@ -223,17 +298,39 @@ def draw(records: list[Record], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="bandwidth 1, 64 and 256 columns")
+    parser.add_argument("--brief", action="store_true", help="only the maps that are compared")
+    parser.add_argument("--data", nargs="+", metavar="NAME", help="only these data sets")
+    parser.add_argument("--widths", nargs="+", type=int, metavar="P")
+    parser.add_argument("--bandwidths", nargs="+", type=float, metavar="B")
     parser.add_argument("--out", type=Path, default=Path("quadfeat-bench"))
+    parser.add_argument("--records", nargs="+", type=Path, metavar="FILE", help="of earlier runs")
     options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
-    records = run(
-        widths=(64, 256) if options.quick else (64, 256, 1024),
-        bandwidths=(1.0,) if options.quick else (0.5, 1.0, 2.0),
-    )
-    lines = "".join(json.dumps(record) + "\n" for record in records)
-    (options.out / "accuracy.jsonl").write_text(lines)
-    draw(records, options.out / "accuracy.png")
+    if options.records:
+        lines = [line for path in options.records for line in path.read_text().splitlines()]
+        records = [json.loads(line) for line in lines]
+    else:
+        records = measure(options)
     print(table(records))
+    print(summary(records))
+
+
+def measure(options: argparse.Namespace) -> list[Record]:
+    """Run what the options ask for; records are written one by one, the picture at the end."""
+    options.out.mkdir(parents=True, exist_ok=True)
+    records = []
+    with (options.out / "accuracy.jsonl").open("w") as file:
+        for record in run(
+            widths=options.widths or ([64, 256] if options.quick else [64, 256, 1024]),
+            bandwidths=options.bandwidths or ([1.0] if options.quick else [0.5, 1.0, 2.0]),
+            only=options.data,
+            brief=options.brief,
+        ):
+            records.append(record)
+            file.write(json.dumps(record) + "\n")
+            file.flush()
+    if any(record["bandwidth"] == 1.0 for record in records):
+        draw(records, options.out / "accuracy.png")
+    return records
 
 
 if __name__ == "__main__":

@@ -361,7 +361,7 @@ def _expansion(
     # exp(-distance^2), whatever their number. It is a difference of squares where they are many,
     # and explicit, without cancellation, where they are few.
     m = own.directions.shape[1]
-    if m < len(scale) or len(scale) > 2 * used + 64:
+    if m < len(scale) or len(scale) > used + 64:
         m = used
     sizes = np.ones(m, dtype=np.int64)
     np.maximum.at(sizes, direction, degree + 1)
@@ -483,8 +483,8 @@ def landmarks(
     (3, 3)
     """
     size = 2 * p if compress else p
-    count = min(len(X), max(1000, min(20 * p, 5000), 4 * size))
-    rows = np.asarray(X[np.sort(rng.choice(len(X), count, replace=False))], dtype=np.float64)
+    count = min(len(X), max(1000, min(20 * p, 4000), 4 * size))
+    rows = np.asarray(X[rng.choice(len(X), count, replace=False)], dtype=np.float64)
     points = _nearest_means(kernel, rows, rows[_pivots(kernel, rows, size, rng)])
     whitening = _inverse_root(kernel(points))
     if not compress:

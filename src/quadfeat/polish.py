@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.optimize import minimize
 
 from .rules import Floats
 
-# A step costs about pairs * parameters^2 multiply-adds; beyond this many parameters it takes
-# more than a second.
-MAX_PARAMETERS = 2000
+# A step costs about pairs * parameters^2 multiply-adds; beyond this many parameters the steps
+# together take more than two seconds.
+MAX_PARAMETERS = 1300
 _WORK = 6e9  # multiply-adds of the steps together where none are asked for
 
 
@@ -30,7 +31,7 @@ def polish(
     learnt by heart; the best step on pairs never used for one is returned, so the result is not
     worse there than the start. Weights stay non-negative (they are squares), the zero node stays
     zero, and the map stays shift-invariant. Polynomial exactness is lost. Worth it up to
-    `MAX_PARAMETERS` numbers.
+    `MAX_PARAMETERS` numbers; beyond, `descend` is.
 
     Parameters
     ----------
@@ -78,6 +79,86 @@ def polish(
         if error < best[2]:
             best = nodes, roots**2, error
     return best[0], best[1]
+
+
+def descend(
+    nodes: Floats,
+    weights: Floats,
+    gram: Callable[[Floats], Floats],
+    X: Floats,
+    rng: np.random.Generator,
+    *,
+    rounds: int = 3,
+    steps: int = 30,
+    n_points: int = 500,
+) -> tuple[Floats, Floats]:
+    """What `polish` does, for any number of nodes: slower to converge, linear in their number.
+
+    Limited-memory BFGS (Liu and Nocedal, 1989) over all pairs of `n_points` rows at once, fresh
+    rows in every round so that none is learnt by heart; judged on rows never used for a step.
+    A step costs 4 n_points^2 m multiply-adds and two sines per row and node. Weights stay
+    non-negative and a zero node stays zero.
+
+    Parameters
+    ----------
+    nodes : (m, d)
+        Frequencies, one of each mirrored pair.
+    weights : (m,)
+        k~(u) = sum of weights * cos(nodes . u).
+    gram : callable
+        The kernel of all pairs of rows (n, d), (n, n), such as a `Kernel`.
+    X : (n, d)
+        The data.
+    rng : Generator
+        Draws the rows.
+    """
+    order = rng.permutation(len(X))
+    judges, others = np.split(X[order], [min(n_points, len(X) // 4)])
+    truth = gram(judges)
+    m, d = nodes.shape
+    point = np.concatenate([np.sqrt(weights), nodes.ravel()])
+    start = _pairs_error(point, m, judges, truth)[0]
+    best = point, start
+    if start == 0:
+        return nodes, weights
+    for _ in range(rounds):
+        rows = others[rng.choice(len(others), min(n_points, len(others)), replace=False)]
+        found = minimize(
+            _pairs_error,
+            point,
+            # Of order one: the default tolerances are absolute.
+            args=(m, rows, gram(rows), 1 / start),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": steps},
+        )
+        point = found.x
+        error = _pairs_error(point, m, judges, truth)[0]
+        if error < best[1]:
+            best = point, error
+    return best[0][m:].reshape(m, d), best[0][:m] ** 2
+
+
+def _pairs_error(
+    point: Floats, m: int, X: Floats, gram: Floats, scale: float = 1.0
+) -> tuple[float, Floats]:
+    """`scale` times the mean squared error over pairs of distinct rows, and its slope.
+
+    `point` joins the roots (m,) of the weights and the nodes (m, d).
+    """
+    roots, nodes = point[:m], point[m:].reshape(m, -1)
+    phases = X @ nodes.T
+    cosines, sines = np.cos(phases), np.sin(phases)
+    error = (cosines * roots**2) @ cosines.T
+    error += (sines * roots**2) @ sines.T
+    error -= gram
+    np.fill_diagonal(error, 0.0)
+    scale /= max(1, len(X) * (len(X) - 1))
+    by_cosine, by_sine = error @ cosines, error @ sines
+    by_weight = np.einsum("ij,ij->j", cosines, by_cosine) + np.einsum("ij,ij->j", sines, by_sine)
+    by_phase = roots**2 * (cosines * by_sine - sines * by_cosine)
+    slope = 4 * scale * np.concatenate([roots * by_weight, (by_phase.T @ X).ravel()])
+    return float(scale * np.vdot(error, error)), slope
 
 
 def _gaps(X: Floats, count: int, rng: np.random.Generator) -> Floats:
