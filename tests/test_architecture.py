@@ -16,6 +16,8 @@ ORDER = [
     "_nnls",
     "_exact",
     "rules",
+    "_kernel",
+    "_stationary",
     "kernels",
     "grids",
     "randomized",

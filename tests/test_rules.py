@@ -140,3 +140,13 @@ def test_what_smoothing_changes_shrinks_with_its_width():
 def test_a_rule_needs_matching_shapes():
     with pytest.raises(ValueError, match=r"nodes \(n, d\)"):
         qf.Rule(np.zeros(3), np.zeros(3))
+
+
+def test_twice_the_nodes_nearly_halve_the_error_of_a_heavy_tail():
+    """The tail beyond n nodes falls like 1 / n; the step that balances it only like 1 / log n."""
+    kernel = qf.Laplacian(0.4)
+    few, many = (
+        rules.sup_error(kernel, rules.axis_rule(kernel, n, kind="equispaced", reach=2.0), 2.0)
+        for n in (128, 256)
+    )
+    assert many <= 0.5 * (np.log(256) / np.log(128)) * 1.1 * few

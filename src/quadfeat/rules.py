@@ -313,8 +313,9 @@ def axis_rule(axis: Axis, n: int, *, kind: str = "auto", reach: float = 1.0) -> 
     # The step (or the cut-off) trades aliases against lost tail; the trade-off has one valley,
     # but a flat and sometimes rippled floor, so it is scanned before it is refined.
     width = _frequency_scale(axis)
-    sizes = width * 2.0 ** np.linspace(-6, 3, 37)
-    sizes = sizes / max(1.0, n / 16) if kind == "equispaced" else 8 * sizes
+    # With more nodes the step of a light tail shrinks; that of a heavy one hardly does.
+    finest = -6 - np.log2(max(1.0, n / 16)) if kind == "equispaced" else -6
+    sizes = width * 2.0 ** np.arange(finest, 3.01, 0.25) * (1 if kind == "equispaced" else 8)
     for spread in (2**0.2, 2**0.04, 2**0.008):
         best = min(sizes, key=error)
         sizes = best * spread ** np.linspace(-1, 1, 11)

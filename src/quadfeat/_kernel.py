@@ -1,0 +1,319 @@
+"""Kernel: what every kernel knows; sums, multiples and products of kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from numbers import Real
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array
+
+from . import rules
+from ._checks import check_positive
+from .rules import Axis, Floats, Rule
+
+Axes = npt.NDArray[np.intp]
+Subsets = Sequence[Axes]
+
+
+class Group(NamedTuple):
+    """One term of a kernel: `weight` * `kernel` on the columns `axes`; the kernel has k(0) = 1."""
+
+    axes: Axes
+    kernel: Kernel
+    weight: float
+
+
+class Kernel(BaseEstimator):
+    """A shift-invariant kernel with a known spectrum.
+
+    To add one: store the parameters in `__init__`, write `profile` (k on one axis, k(0) = 1) and
+    `density` (its spectrum, of mass 1). Everything else follows for the product over axes, and
+    `quadfeat.testing.check_kernel` tells whether the two belong together.
+    """
+
+    moments: float = np.inf
+
+    # --- one axis
+    def profile(self, gap: Floats) -> Floats:
+        """k(u) on one axis."""
+        raise NotImplementedError(f"{type(self).__name__} does not factor over axes")
+
+    def density(self, omega: Floats) -> Floats:
+        """The spectral density on one axis."""
+        raise NotImplementedError(f"{type(self).__name__} does not factor over axes")
+
+    def quantile(self, q: Floats) -> Floats:
+        """The inverse distribution function of the density."""
+        levels, omega = rules.quantile_table(self.density)
+        return np.sign(q - 0.5) * np.interp(0.5 + np.abs(q - 0.5), levels, omega)
+
+    def gauss(self, n: int) -> Rule:
+        """The n-point Gauss rule of the density."""
+        return rules.gauss(self.density, n, moments=self.moments)
+
+    def axis(self, i: int) -> Axis:
+        """The one-dimensional kernel of axis i: k is the product of these."""
+        return self
+
+    # --- all axes
+    def resolve(self, X: Floats, subsets: Subsets | None = None) -> Self:
+        """This kernel with parameters that depend on the data made numbers, all of them checked."""
+        return self
+
+    def restrict(self, axes: Axes) -> Kernel:
+        """This kernel on a subset of the axes."""
+        return self
+
+    def groups(self, d: int) -> list[Group]:
+        """The terms this kernel sums over."""
+        return [Group(np.arange(d), self, 1.0)]
+
+    def subgaussian(self, d: int) -> float:
+        """The least known b with E exp(t . w) <= exp(b^2 |t|^2 / 2); inf if there is none."""
+        return np.inf
+
+    @property
+    def rotation_invariant(self) -> bool:
+        """Whether k depends on |u| alone (up to a scale per axis)."""
+        return False
+
+    def cube(self, d: int) -> int:
+        """How many uniform numbers `spectrum` turns into one frequency."""
+        return d
+
+    def spectrum(self, U: Floats) -> Floats:
+        """Uniform numbers (n, cube(d)) made into frequencies (n, d)."""
+        return np.column_stack(
+            [_numeric(self.axis(i)).quantile(U[:, i]) for i in range(U.shape[1])]
+        )
+
+    def sample(self, n: int, d: int, rng: np.random.Generator) -> Floats:
+        """Draw n frequencies (n, d) from the spectrum, a mixture when there are several groups."""
+        groups = self.groups(d)
+        if len(groups) == 1 and groups[0].kernel is self:
+            return self.spectrum(_open_uniform(n, self.cube(d), rng))
+        shares = np.array([group.weight for group in groups])
+        choice = rng.choice(len(groups), size=n, p=shares / shares.sum())
+        nodes = np.zeros((n, d))
+        for which in np.unique(choice):
+            rows, group = np.flatnonzero(choice == which), groups[which]
+            nodes[np.ix_(rows, group.axes)] = group.kernel.sample(len(rows), len(group.axes), rng)
+        return nodes
+
+    def at_zero(self, d: int) -> float:
+        """k(x, x)."""
+        return float(sum(group.weight for group in self.groups(d)))
+
+    def __call__(self, X: Any, Y: Any = None) -> Floats:
+        """The exact Gram matrix, (len(X), len(Y))."""
+        X = check_array(X, dtype=np.float64)
+        Y = X if Y is None else check_array(Y, dtype=np.float64)
+        if X.shape[1] != Y.shape[1]:
+            raise ValueError(f"X has {X.shape[1]} columns and Y has {Y.shape[1]}")
+        gram = np.zeros((len(X), len(Y)))
+        for axes, kernel, weight in self.resolve(X).groups(X.shape[1]):
+            gram += weight * kernel._gram(X[:, axes], Y[:, axes])
+        return gram
+
+    def _gram(self, X: Floats, Y: Floats) -> Floats:
+        gram = np.ones((len(X), len(Y)))
+        for i in range(X.shape[1]):
+            gram *= self.axis(i).profile(np.abs(X[:, i, None] - Y[None, :, i]))
+        return gram
+
+    def at(self, gaps: Floats) -> Floats:
+        """k at the rows of gaps (n, d): (n,)."""
+        total = np.zeros(len(gaps))
+        for axes, kernel, weight in self.groups(gaps.shape[1]):
+            total += weight * kernel._at(gaps[:, axes])
+        return total
+
+    def _at(self, gaps: Floats) -> Floats:
+        value = np.ones(len(gaps))
+        for i in range(gaps.shape[1]):
+            value *= self.axis(i).profile(np.abs(gaps[:, i]))
+        return value
+
+    def __add__(self, other: Kernel) -> Sum:
+        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    def __mul__(self, other: Any) -> Kernel:
+        if isinstance(other, Kernel):
+            return Product(self, other)
+        return Scaled(self, other) if isinstance(other, Real) else NotImplemented
+
+    def __rmul__(self, factor: float) -> Kernel:
+        return self * factor
+
+
+def _numeric(axis: Axis) -> Kernel:
+    assert isinstance(axis, Kernel)
+    return axis
+
+
+def _open_uniform(n: int, d: int, rng: np.random.Generator) -> Floats:
+    """Uniform numbers in the open interval (0, 1), so that no quantile is infinite."""
+    return 1.0 - rng.random((n, d)) * (1.0 - 2.0**-53)
+
+
+# --- sums and products -------------------------------------------------------------------------
+class Sum(Kernel):
+    """left + right: the groups of both."""
+
+    def __init__(self, left: Kernel, right: Kernel) -> None:
+        self.left = left
+        self.right = right
+
+    def resolve(self, X: Floats, subsets: Subsets | None = None) -> Self:
+        return type(self)(self.left.resolve(X, subsets), self.right.resolve(X, subsets))
+
+    def restrict(self, axes: Axes) -> Kernel:
+        return Sum(self.left.restrict(axes), self.right.restrict(axes))
+
+    def groups(self, d: int) -> list[Group]:
+        return self.left.groups(d) + self.right.groups(d)
+
+    def subgaussian(self, d: int) -> float:
+        return max(self.left.subgaussian(d), self.right.subgaussian(d))
+
+    def axis(self, i: int) -> Axis:
+        raise ValueError("a sum of kernels does not factor over axes; ask its groups")
+
+
+class Scaled(Kernel):
+    """factor * kernel, so that k(0) = factor * kernel(0)."""
+
+    def __init__(self, kernel: Kernel, factor: Any) -> None:
+        self.kernel = kernel
+        self.factor = factor
+
+    def resolve(self, X: Floats, subsets: Subsets | None = None) -> Self:
+        factor = check_positive("factor", self.factor, example="0.5")
+        return type(self)(self.kernel.resolve(X, subsets), factor)
+
+    def restrict(self, axes: Axes) -> Kernel:
+        return Scaled(self.kernel.restrict(axes), self.factor)
+
+    def groups(self, d: int) -> list[Group]:
+        return [g._replace(weight=self.factor * g.weight) for g in self.kernel.groups(d)]
+
+    def subgaussian(self, d: int) -> float:
+        return self.kernel.subgaussian(d)
+
+    def axis(self, i: int) -> Axis:
+        raise ValueError("a scaled kernel has k(0) != 1; ask its groups for the factors")
+
+
+class Product(Kernel):
+    """left * right: each group of the one times each group of the other.
+
+    Its spectrum is the convolution of theirs, so a frequency is the sum of two.
+    """
+
+    def __init__(self, left: Kernel, right: Kernel) -> None:
+        self.left = left
+        self.right = right
+
+    def resolve(self, X: Floats, subsets: Subsets | None = None) -> Self:
+        return type(self)(self.left.resolve(X, subsets), self.right.resolve(X, subsets))
+
+    def restrict(self, axes: Axes) -> Kernel:
+        return Product(self.left.restrict(axes), self.right.restrict(axes))
+
+    def groups(self, d: int) -> list[Group]:
+        return [
+            Group(
+                axes := np.union1d(one.axes, two.axes),
+                _ProductTerm(
+                    _Placed(one.kernel, np.searchsorted(axes, one.axes)),
+                    _Placed(two.kernel, np.searchsorted(axes, two.axes)),
+                ),
+                one.weight * two.weight,
+            )
+            for one, two in product(self.left.groups(d), self.right.groups(d))
+        ]
+
+    def subgaussian(self, d: int) -> float:
+        return float(np.hypot(self.left.subgaussian(d), self.right.subgaussian(d)))
+
+    def axis(self, i: int) -> Axis:
+        raise ValueError("a product of kernels is asked for its groups, which factor over axes")
+
+
+class _Placed(NamedTuple):
+    """A one-group kernel and where its axes lie among those of the product."""
+
+    kernel: Kernel
+    axes: Axes
+
+
+class _ProductTerm(Kernel):
+    """The product of two one-group kernels, which may look at different axes."""
+
+    def __init__(self, left: _Placed, right: _Placed) -> None:
+        self.left = left
+        self.right = right
+
+    @property
+    def _d(self) -> int:
+        return int(max(self.left.axes.max(), self.right.axes.max())) + 1
+
+    def axis(self, i: int) -> Axis:
+        found = [
+            placed.kernel.axis(int(np.flatnonzero(placed.axes == i)[0]))
+            for placed in (self.left, self.right)
+            if i in placed.axes
+        ]
+        return found[0] if len(found) == 1 else ProductAxis(*found)
+
+    def cube(self, d: int) -> int:
+        return self.left.kernel.cube(len(self.left.axes)) + self.right.kernel.cube(
+            len(self.right.axes)
+        )
+
+    def spectrum(self, U: Floats) -> Floats:
+        split = self.left.kernel.cube(len(self.left.axes))
+        nodes = np.zeros((len(U), self._d))
+        nodes[:, self.left.axes] += self.left.kernel.spectrum(U[:, :split])
+        nodes[:, self.right.axes] += self.right.kernel.spectrum(U[:, split:])
+        return nodes
+
+    def _gram(self, X: Floats, Y: Floats) -> Floats:
+        (left, some), (right, others) = self.left, self.right
+        return left._gram(X[:, some], Y[:, some]) * right._gram(X[:, others], Y[:, others])
+
+    def _at(self, gaps: Floats) -> Floats:
+        return self.left.kernel._at(gaps[:, self.left.axes]) * self.right.kernel._at(
+            gaps[:, self.right.axes]
+        )
+
+
+class ProductAxis(Kernel):
+    """The product of two kernels of one axis."""
+
+    def __init__(self, left: Axis, right: Axis) -> None:
+        self.left = left
+        self.right = right
+        self._transform = rules.CosineTransform(self.profile)
+
+    @property
+    def moments(self) -> float:  # type: ignore[override]  # a constant for the other kernels
+        return min(self.left.moments, self.right.moments)
+
+    def profile(self, gap: Floats) -> Floats:
+        return self.left.profile(gap) * self.right.profile(gap)
+
+    def density(self, omega: Floats) -> Floats:
+        return np.maximum(self._transform(omega) / (2 * np.pi), 0.0)
+
+    def gauss(self, n: int) -> Rule:
+        # The sums of the nodes of two n-point Gauss rules have all moments below 2n right, so
+        # the Gauss rule of that discrete measure is the Gauss rule of the convolution.
+        left, right = self.left.gauss(n), self.right.gauss(n)
+        nodes = np.add.outer(left.nodes[:, 0], right.nodes[:, 0]).ravel()
+        return rules.discrete_gauss(nodes, np.outer(left.weights, right.weights).ravel(), n)
