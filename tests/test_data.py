@@ -247,7 +247,7 @@ def test_a_number_that_turns_to_text_is_named_by_column_row_and_value(tmp_path):
     lines[250_000] = "7,oops"
     path.write_text("a,b\n" + "\n".join(lines))
     for given in ({}, {"y": "b"}):
-        with pytest.raises(ValueError, match=r"t\.csv.*'b'.*250002.*oops"):
+        with pytest.raises(ValueError, match=r"t\.csv.*'b'.*line 250002.*oops"):
             _consume(path, **given)
 
 
