@@ -188,7 +188,7 @@ class _Watched(qf.KernelRegressor):
         return super()._encoded(block)
 
 
-# --- MNIST ------------------------------------------------------------------------------------------
+# --- MNIST ---
 def mnist(quick: bool) -> tuple[Any, ...]:
     file = loaded("mnist")
     parts = [file[f"X_{part}"].reshape(-1, 784).astype(np.float32) / 255 for part in TRAIN_TEST]
