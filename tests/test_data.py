@@ -222,6 +222,14 @@ def test_svmlight_in_many_chunks_is_the_same(table, tmp_path, monkeypatch):
         np.testing.assert_array_equal(rows, X[100 * start :])
 
 
+def test_a_real_file_is_read_in_blocks(data_folder):
+    with np.load(data_folder / "letter.npz") as whole:
+        X, y = whole["X"], whole["y"]
+    blocks = list(source(data_folder / "letter.npz", rows=3000).blocks())
+    np.testing.assert_array_equal(np.concatenate([block.X for block in blocks]), X)
+    np.testing.assert_array_equal(np.concatenate([block.y for block in blocks]), y)
+
+
 # --- errors ---------------------------------------------------------------------------------------
 def _consume(*args, **kwargs):
     for _ in source(*args, **kwargs).blocks():
