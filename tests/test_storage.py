@@ -289,8 +289,9 @@ def test_members_that_claim_more_than_the_file_holds_are_refused(model):
     [
         {"class": "Convolution", "state": {"shape": [4096, 4096], "window": 2048}},
         {"class": "Convolution", "state": {"shape": [2**40], "window": 1}},
+        {"class": "Convolution", "state": {"shape": [2**24], "window": 1}},
     ],
-    ids=["windows", "length"],
+    ids=["windows", "length", "groups"],
 )
 def test_a_kernel_with_too_many_groups_is_refused_uncounted(model, kernel):
     def change(record, members):
