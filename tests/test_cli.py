@@ -5,7 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
+
+from quadfeat import cli
 
 QUADFEAT = [str(Path(sys.executable).with_name("quadfeat"))]
 
@@ -62,3 +66,90 @@ def test_what_cannot_be_written_is_one_sentence_and_exit_code_one(tmp_path):
     assert result.returncode == 1
     assert "error" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+# --- from file to file ----------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def houses(tmp_path_factory):
+    """A table of numbers, labels and one more column, in two formats."""
+    folder = tmp_path_factory.mktemp("houses")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(900, 3)), columns=["a", "b", "c"])
+    frame["price"] = np.sin(frame["a"]) + frame["b"] ** 2
+    frame["kind"] = np.where(frame["price"] > 1, "large", "small")
+    frame[["a", "b", "c", "price"]].to_csv(folder / "train.csv", index=False)
+    frame[["a", "b", "c", "kind"]].to_parquet(folder / "train.parquet")
+    frame[["c", "kind", "b", "a", "price"]].to_csv(folder / "other-order.csv", index=False)
+    return folder, frame
+
+
+def test_fit_and_predict_a_number_from_file_to_file(houses):
+    folder, frame = houses
+    model, out = folder / "m.qf", folder / "out.csv"
+    fit = run(
+        "fit", folder / "train.csv", "--target", "price", "--out", model, "--width", 64, "--json"
+    )
+    assert fit.returncode == 0, fit.stderr
+    record = json.loads(fit.stdout)
+    assert record["model"] == "KernelRegressor" and record["columns"] == 64
+    done = run("predict", model, folder / "other-order.csv", "--out", out, "--std", "--json")
+    assert json.loads(done.stdout) == {"rows": 900, "out": str(out)}, done.stderr
+    predicted = pd.read_csv(out)
+    assert list(predicted) == ["prediction", "deviation"]
+    # Columns were found by name: noiseless data of three columns is fitted well.
+    assert np.abs(predicted["prediction"] - frame["price"]).mean() < 0.1
+
+
+def test_fit_and_predict_classes_and_their_probabilities(houses):
+    folder, frame = houses
+    model, out = folder / "k.qf", folder / "out.parquet"
+    fit = run("fit", folder / "train.parquet", "--target", "kind", "--out", model, "--width", 64)
+    assert fit.returncode == 0 and "KernelClassifier" in fit.stdout, fit.stderr
+    assert run("predict", model, folder / "train.parquet", "--out", out).returncode == 0
+    labels = pd.read_parquet(out)["prediction"]
+    assert (labels == frame["kind"]).mean() > 0.9
+    assert run("predict", model, folder / "train.parquet", "--proba", "--out", out).returncode == 0
+    shares = pd.read_parquet(out)
+    assert list(shares) == ["probability_large", "probability_small"]
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+
+
+def test_a_map_alone_is_fitted_and_transforms_files(houses):
+    folder, frame = houses
+    np.save(folder / "rows.npy", frame[["a", "b", "c"]].to_numpy(np.float32))
+    run("fit", folder / "rows.npy", "--map-only", "--out", folder / "map.qf", "--width", 32)
+    done = run("transform", folder / "map.qf", folder / "rows.npy", "--out", folder / "z.npy")
+    assert done.returncode == 0, done.stderr
+    Z = np.load(folder / "z.npy")
+    assert Z.shape == (900, 32) and Z.dtype == np.float32
+
+
+def test_mistakes_end_in_one_sentence_and_leave_no_file(houses, monkeypatch, capsys):
+    folder, _ = houses
+    monkeypatch.chdir(folder)
+    wrong = (
+        ("fit train.csv --target prize --out x", 1, "'price'"),
+        ("fit train.csv --out x", 1, "target"),
+        ("fit nowhere.csv --target a --out x", 1, "nowhere.csv"),
+        ("predict train.csv train.csv --out x.csv", 1, "train.csv"),
+        ("fit train.csv", 2, "--out"),
+    )
+    for arguments, code, words in wrong:
+        monkeypatch.setattr("sys.argv", ["quadfeat", *arguments.split()])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        assert ended.value.code == code
+        assert words in " ".join(capsys.readouterr().err.split())
+    assert not (folder / "x").exists() and not (folder / "x.csv").exists()
+
+
+def test_help_shows_an_example(monkeypatch, capsys):
+    for name, words in (
+        ("fit", "--target price"),
+        ("predict", "new.parquet"),
+        ("transform", "npy"),
+    ):
+        monkeypatch.setattr("sys.argv", ["quadfeat", name, "--help"])
+        with pytest.raises(SystemExit):
+            cli.main()
+        assert words in capsys.readouterr().out

@@ -1,7 +1,9 @@
-"""Every Python block of the README runs, in order, and says what it claims."""
+"""Every Python block of the README and the documents runs, in order, and says what it claims."""
 
 import re
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 
@@ -10,17 +12,18 @@ def blocks(path):
     return re.findall(r"```python\n(.*?)```", path.read_text(), flags=re.S)
 
 
-def test_the_readme_s_code_runs(monkeypatch, tmp_path):
+@pytest.mark.parametrize("name", ["README.md", "docs/cluster.md"])
+def test_the_documents_code_runs(name, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     namespace = {}
-    code = blocks(ROOT / "README.md")
+    code = blocks(ROOT / name)
     assert code
     for block in code:
-        exec(compile(block, "README.md", "exec"), namespace)
+        exec(compile(block, name, "exec"), namespace)
 
 
 def test_what_the_documents_name_exists():
-    for name in ("README.md", "CONTRIBUTING.md"):
+    for name in ("README.md", "CONTRIBUTING.md", "docs/cluster.md"):
         text = (ROOT / name).read_text()
         for target in re.findall(r"\]\((?!http|#)([^)#]+)", text):
             assert (ROOT / target).exists(), f"{name} links to {target}"

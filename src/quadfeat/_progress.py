@@ -15,8 +15,8 @@ def progress(
 ) -> Iterator[_Item]:
     """The same blocks, telling on stderr how far they are.
 
-    On a terminal one line is rewritten, ten times a second; elsewhere there is a line after 1, 2,
-    4, ... seconds, and one at the end.
+    Nothing for the first second. Then on a terminal one line is rewritten, ten times a second;
+    elsewhere there is a line after 1, 2, 4, ... seconds, and one at the end.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ class _Meter:
         self._total, self._label, self._done, self._before = total, label, done, done
         self._began = time.monotonic()
         self._live = sys.stderr.isatty()
-        self._next, self._wait = self._began, 1.0
-        if not self._live:
-            self._next += self._wait
+        self._wait = 1.0
+        self._next = self._began + self._wait
+        self._shown = False
 
     def add(self, rows: int) -> None:
         self._done += rows
@@ -57,13 +57,12 @@ class _Meter:
         if now < self._next:
             return
         self._write(self._line(now))
-        if self._live:
-            self._next = now + 0.1
-        else:
-            self._wait *= 2
-            self._next = self._began + self._wait
+        self._wait *= 2
+        self._next = now + 0.1 if self._live else self._began + self._wait
 
     def close(self) -> None:
+        if not self._shown:
+            return
         self._write(self._line(time.monotonic()))
         if self._live:
             sys.stderr.write("\n")
@@ -85,6 +84,7 @@ class _Meter:
         return ", ".join(parts)
 
     def _write(self, line: str) -> None:
+        self._shown = True
         sys.stderr.write(f"\r\x1b[K{line}" if self._live else f"{line}\n")
         sys.stderr.flush()
 

@@ -6,6 +6,7 @@ number of rows suits the format; `data.Source` makes equal blocks of them.
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import zipfile
@@ -194,7 +195,7 @@ def _skip(stream: Any, count: int) -> None:
 # --- tables of named columns --------------------------------------------------------------------
 def _parquet(path: Path, wanted: Wanted, rows: int) -> Table:
     """Batches from inside row groups, so that memory does not depend on their size."""
-    pa, parquet = _arrow("parquet")
+    pa, parquet = arrow("parquet")
     with _arrow_errors(path, pa), _open_parquet(parquet, path) as file:
         metadata, schema = file.metadata, file.schema_arrow
         sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
@@ -222,7 +223,7 @@ def _open_parquet(parquet: Any, path: Path) -> Any:
 
 def _csv(path: Path, wanted: Wanted, rows: int) -> Table:
     """Numbers are float64. A first line of numbers alone is data: columns are then f0, f1, ..."""
-    pa, csv = _arrow("csv")
+    pa, csv = arrow("csv")
     parse = csv.ParseOptions(delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
     with _arrow_errors(path, pa), csv.open_csv(path, parse_options=parse) as file:
         schema = file.schema
@@ -318,14 +319,13 @@ def _weights(wanted: Wanted) -> list[str]:
     return [] if wanted.weight is None else [wanted.weight]
 
 
-def _arrow(module: str) -> tuple[Any, Any]:
+def arrow(module: str) -> tuple[Any, Any]:
+    """pyarrow and one of its modules, or an error that names the extra which brings them."""
     try:
-        import importlib
-
         return importlib.import_module("pyarrow"), importlib.import_module(f"pyarrow.{module}")
     except ImportError:
         raise ImportError(
-            f"reading {module.upper()} files needs pyarrow: pip install 'quadfeat[cli]'"
+            f"{module.upper()} files need pyarrow: pip install 'quadfeat[cli]'"
         ) from None
 
 
@@ -343,7 +343,7 @@ class _arrow_errors:
             return
         if isinstance(error, FileNotFoundError | PermissionError):
             return
-        text = str(error)
+        text = str(error).replace("Row #", "line ")
         for i, name in reversed(list(enumerate(self._names))):
             text = text.replace(f"CSV column #{i}:", f"column {name!r}:")
         raise ValueError(f"{self._path} cannot be read: {text}") from None

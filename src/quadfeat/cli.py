@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import platform
 import sys
+import time
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,15 +31,16 @@ try:
 except ImportError as missing:
     sys.exit(f"the quadfeat command needs {missing.name}: pip install 'quadfeat[cli]'")
 
-from . import __version__
+from . import __version__, files
 from . import bench as benchmark
 from . import demo as demonstration
 from ._engine import engine_info
 from .experiments import NAMES as EXPERIMENTS
+from .experiments import datasets
 from .experiments import run as reproduction
-from .experiments.datasets import Data
 from .experiments.frame import SCALES
 from .plotting import CompareDisplay
+from .storage import load, save
 
 app = typer.Typer(
     help="Kernel machines at linear cost: deterministic quadrature features.",
@@ -46,6 +49,25 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+
+class Task(Enum):
+    """What to learn."""
+
+    auto = "auto"
+    regression = "regression"
+    classification = "classification"
+
+
+class Loss(Enum):
+    """What to minimise for classes."""
+
+    ridge = "ridge"
+    squared_hinge = "squared_hinge"
+    logistic = "logistic"
+
+
+Data = Annotated[Path, typer.Argument(help="CSV, Parquet, NPY, NPZ or svmlight.")]
+Out = Annotated[Path, typer.Option(help="A file that ends in .csv, .parquet or .npy.")]
 Json = Annotated[bool, typer.Option("--json", help="Print records as JSON lines instead.")]
 
 
@@ -148,7 +170,7 @@ def reproduce(
     if redraw and not any(out.glob("*.jsonl")):
         raise ValueError(f"{out} holds no records to draw; run the command without --redraw first")
     if not redraw:
-        plans, left_out = reproduction.plan(names, scale, Data.find(data), out)
+        plans, left_out = reproduction.plan(names, scale, datasets.Data.find(data), out)
         out.mkdir(parents=True, exist_ok=True)
         _run_cells(plans, console)
     outcomes = [one for one in reproduction.conclude(scale, out, left_out) if one.name in names]
@@ -162,6 +184,107 @@ def reproduce(
         if one.why:
             console.print(f"[bold]{one.name}[/] left out: {one.why}", highlight=False)
     console.print(f"\nPage: [bold]{out / 'index.html'}[/]")
+
+
+@app.command()
+def fit(
+    data: Data,
+    out: Annotated[Path, typer.Option(help="File for the model.")],
+    target: Annotated[
+        str | None, typer.Option(help="The target's column; for .npz its array, by default y.")
+    ] = None,
+    weight: Annotated[str | None, typer.Option(help="The column of the rows' weights.")] = None,
+    task: Annotated[
+        Task, typer.Option(help="auto: classes for text and at most 20 whole numbers.")
+    ] = Task.auto,
+    width: Annotated[int, typer.Option(help="Columns of features.", min=1)] = 1024,
+    loss: Annotated[Loss, typer.Option(help="For classes.")] = Loss.ridge,
+    alpha: Annotated[
+        float | None, typer.Option(help="The penalty; by default chosen on held-out rows.")
+    ] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="File to go on from if the fit is interrupted.")
+    ] = None,
+    map_only: Annotated[bool, typer.Option(help="Fit a feature map, without a target.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Fit a kernel machine to a file that may be larger than memory.
+
+    Columns should have comparable scales. Example:
+
+    quadfeat fit houses.parquet --target price --out houses.qf
+    """
+    began = time.perf_counter()
+    made: Any
+    if map_only:
+        made = files.fitted_map(data, width=width)
+        features = made
+    else:
+        made = files.fitted_model(
+            data,
+            target,
+            weight=weight,
+            task=task.value,
+            width=width,
+            loss=loss.value,
+            alpha="auto" if alpha is None else alpha,
+            checkpoint=checkpoint,
+        )
+        features = made.features_
+    save(made, out)
+    record = {
+        "model": type(made).__name__,
+        "features": type(features.map_).__name__,
+        "columns": len(features.signs_),
+        **({} if map_only else {"alpha": made.alpha_}),
+        "seconds": round(time.perf_counter() - began, 3),
+        "out": str(out),
+    }
+    _tell(record, as_json)
+
+
+@app.command()
+def predict(
+    model: Annotated[Path, typer.Argument(help="A model that fit has written.")],
+    data: Data,
+    out: Out,
+    proba: Annotated[bool, typer.Option(help="The probability of each class.")] = False,
+    std: Annotated[bool, typer.Option(help="The deviation of each prediction too.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Write a model's predictions for every row of a file.
+
+    Columns are found by their names where the model knows them. Example:
+
+    quadfeat predict houses.qf new.parquet --out prices.csv
+    """
+    rows = files.predict_file(load(model), data, out, probabilities=proba, std=std)
+    _tell({"rows": rows, "out": str(out)}, as_json)
+
+
+@app.command()
+def transform(
+    model: Annotated[Path, typer.Argument(help="A map or model that fit has written.")],
+    data: Data,
+    out: Out,
+    as_json: Json = False,
+) -> None:
+    """Write the features of every row of a file. Example:
+
+    quadfeat transform map.qf houses.parquet --out features.npy
+    """
+    rows = files.transform_file(load(model), data, out)
+    _tell({"rows": rows, "out": str(out)}, as_json)
+
+
+def _tell(record: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(record))
+        return
+    table = Table(box=None, show_header=False)
+    for name, value in record.items():
+        table.add_row(name, f"{value:,.4g}" if isinstance(value, float) else str(value))
+    Console().print(table)
 
 
 @app.command()

@@ -111,7 +111,8 @@ class _KernelModel(BaseEstimator):
         return y
 
     def _columns(self) -> Any:
-        return getattr(self, "_named_columns", self.n_features_in_)
+        names = getattr(self, "_named_columns", getattr(self, "feature_names_in_", None))
+        return self.n_features_in_ if names is None else list(names)
 
     def _check(self) -> None:
         if not (self.features is None or isinstance(self.features, FeatureMap)):

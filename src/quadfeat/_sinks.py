@@ -1,0 +1,112 @@
+"""Rows out to files, block by block: CSV, Parquet or NPY by the ending of the name."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ._readers import arrow
+
+_HEADER = np.lib.format.write_array_header_1_0  # leaves room for more rows
+
+
+@contextlib.contextmanager
+def sink(path: Path, names: Sequence[str]) -> Iterator[Any]:
+    """Something with `write(block)` for arrays (n,) or (n, k); the file appears when all is in it.
+
+    Parameters
+    ----------
+    path : Path, ending in .csv, .parquet or .npy
+    names : of the k columns
+    """
+    kind = SINKS.get(path.suffix.lower())
+    if kind is None:
+        raise ValueError(
+            f"{path} ends in {path.suffix!r}, which is not a format to write; give a file that "
+            f"ends in {', '.join(SINKS)}"
+        )
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        with kind(temporary, list(names)) as opened:
+            yield opened
+        os.replace(temporary, path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+
+
+class _Csv:
+    def __init__(self, path: Path, names: list[str]) -> None:
+        self._file = path.open("w", newline="", encoding="utf-8")
+        self._writer = csv.writer(self._file, lineterminator="\n")
+        self._writer.writerow(names)
+
+    def __enter__(self) -> _Csv:
+        return self
+
+    def write(self, block: Any) -> None:
+        self._writer.writerows(np.asarray(block).reshape(len(block), -1).tolist())
+
+    def __exit__(self, *error: Any) -> None:
+        self._file.close()
+
+
+class _Parquet:
+    def __init__(self, path: Path, names: list[str]) -> None:
+        self._path, self._names = path, names
+        self._writer: Any = None
+        self._arrow, self._parquet = arrow("parquet")
+
+    def __enter__(self) -> _Parquet:
+        return self
+
+    def write(self, block: Any) -> None:
+        columns = np.asarray(block).reshape(len(block), -1).T
+        # Text of NumPy has a width, which would differ from block to block.
+        parts = [part.tolist() if part.dtype.kind == "U" else part for part in columns]
+        table = self._arrow.table(dict(zip(self._names, parts, strict=True)))
+        if self._writer is None:
+            self._writer = self._parquet.ParquetWriter(self._path, table.schema)
+        self._writer.write_table(table)
+
+    def __exit__(self, *error: Any) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+
+class _Npy:
+    def __init__(self, path: Path, names: list[str]) -> None:
+        self._file = path.open("w+b")
+        self._rows, self._first = 0, np.empty(0)
+
+    def __enter__(self) -> _Npy:
+        return self
+
+    def write(self, block: Any) -> None:
+        block = np.ascontiguousarray(block)
+        if block.dtype.kind in "UO":
+            raise ValueError("an NPY file holds numbers; write text into .csv or .parquet")
+        if not self._rows:
+            self._first = block
+            self._write_header()
+        self._file.write(block.astype(self._first.dtype).data)
+        self._rows += len(block)
+
+    def _write_header(self) -> None:
+        described = np.lib.format.header_data_from_array_1_0(self._first)
+        described["shape"] = (self._rows, *self._first.shape[1:])
+        _HEADER(self._file, described)
+
+    def __exit__(self, *error: Any) -> None:
+        self._file.seek(0)
+        self._write_header()
+        self._file.close()
+
+
+SINKS: dict[str, Any] = {".csv": _Csv, ".parquet": _Parquet, ".npy": _Npy}

@@ -1,0 +1,124 @@
+"""Fits, predictions and features from file to file, in blocks: what the command does."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ._progress import progress
+from ._sinks import sink
+from .adaptive import KernelFeatures
+from .data import Block, Source, source
+from .features import FeatureMap
+from .kernels import Gaussian, Kernel
+from .models import KernelClassifier, KernelRegressor
+from .survey import EveryKth, every_kth
+
+_MOST_CLASSES = 20  # different whole numbers in the first block that are still taken for labels
+
+
+def task_of(data: Source) -> str:
+    """ "classification" for text, or at most 20 different whole numbers in the first block."""
+    block = next(data.blocks(), None)
+    if block is None or block.y is None:
+        raise ValueError(f"{data.name} has no target; name its column")
+    labels = np.asarray(block.y)
+    if labels.ndim == 1 and labels.dtype.kind in "UOb":
+        return "classification"
+    whole = labels.ndim == 1 and bool((labels == np.round(labels)).all())
+    few = whole and len(np.unique(labels)) <= _MOST_CLASSES
+    return "classification" if few else "regression"
+
+
+def fitted_model(
+    path: Path,
+    target: Any,
+    *,
+    weight: str | None,
+    task: str,
+    width: int,
+    loss: str,
+    alpha: Any,
+    checkpoint: Path | None,
+) -> KernelRegressor | KernelClassifier:
+    """A model of a file, with everything that is not given chosen on held-out rows."""
+    features = KernelFeatures(n_components=width, random_state=0)
+    if task == "auto":
+        task = task_of(source(path, target, weight))
+    common: dict[str, Any] = {"alpha": alpha, "checkpoint": checkpoint, "verbose": True}
+    if task == "regression":
+        if loss != "ridge":
+            raise ValueError(f"loss={loss!r} is for classes, and this target is a number")
+        return KernelRegressor(features, **common).fit(path, target, weight)
+    return KernelClassifier(features, loss=loss, **common).fit(path, target, weight)
+
+
+def fitted_map(path: Path, *, width: int) -> KernelFeatures:
+    """A map of the columns of a file, learned from every k-th row."""
+    data = source(path)
+    sample, first = EveryKth(), 0
+    for block in progress(data.blocks(), total=data.n_rows, label="reading", verbose=True):
+        rows = Block(block.X, np.zeros(len(block)))
+        sample.add(every_kth(rows, first, sample.step))
+        first += len(block)
+    features = KernelFeatures(Gaussian("median"), n_components=width, random_state=0)
+    features.fit(sample.rows()[0])
+    if data.columns is not None:
+        features.feature_names_in_ = np.array(data.columns, dtype=object)
+    return features
+
+
+def predict_file(model: Any, path: Path, out: Path, *, probabilities: bool, std: bool) -> int:
+    """Write what a model says of every row of a file; how many rows."""
+    if isinstance(model, FeatureMap | Kernel):
+        raise ValueError(
+            f"a {type(model).__name__} predicts nothing; give a model fitted to a target"
+        )
+    if probabilities:
+        if not hasattr(model, "predict_proba"):
+            raise ValueError("this model has no probabilities; logistic and ridge classifiers have")
+        names = [f"probability_{label}" for label in model.classes_]
+        return _mapped(model, model.predict_proba, path, out, names)
+    regression = isinstance(model, KernelRegressor)
+    targets = [""] if np.ndim(model.coef_) == 1 or not regression else range(len(model.coef_))
+    names = [f"prediction{target}" for target in targets]
+    if not std:
+        return _mapped(model, model.predict, path, out, names)
+    if not regression:
+        raise ValueError("deviations are those of a regression; a classifier has probabilities")
+    names += [f"deviation{target}" for target in targets]
+    return _mapped(model, lambda X: _with_deviations(model, X), path, out, names)
+
+
+def _with_deviations(model: KernelRegressor, X: Any) -> Any:
+    return np.column_stack(model.predict(X, return_std=True))
+
+
+def transform_file(made: Any, path: Path, out: Path) -> int:
+    """Write the features of every row of a file; how many rows."""
+    if isinstance(made, Kernel):
+        raise ValueError("a kernel has no features; give a map, or a model, which has one")
+    features: FeatureMap = made if isinstance(made, FeatureMap) else made.features_
+    names = [f"z{i}" for i in range(features._n_features_out)]
+    return _mapped(made, features._features, path, out, names)
+
+
+def _mapped(
+    made: Any, function: Callable[[Any], Any], path: Path, out: Path, names: Sequence[str]
+) -> int:
+    """A function of every block of rows into a file; how many rows."""
+    columns = getattr(made, "_named_columns", getattr(made, "feature_names_in_", None))
+    data = source(path, columns=made.n_features_in_ if columns is None else list(columns))
+    blocks = progress(data.blocks(), total=data.n_rows, label=f"writing {out.name}", verbose=True)
+    count = 0
+    with sink(out, names) as opened, warnings.catch_warnings():
+        # Columns have been found by their names, which the plain arrays of blocks do not have.
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        for block in blocks:
+            opened.write(function(block.X))
+            count += len(block)
+    return count
