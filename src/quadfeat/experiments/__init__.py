@@ -15,7 +15,9 @@ NAMES = (
     "fig1a",
     "fig1b",
     "fig1c",
+    "fig2a",
     "fig2b",
+    "fig2c",
     "theory",
 )
 
