@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .features import Matrix
 from .lbfgs import LBFGS
-from .losses import LOSSES, LossSums, Weights, curvature
+from .losses import LOSSES, Loss, LossSums, Weights, curvature
 from .rules import Floats
 from .solvers import MAX_PATH, InPlaceCholesky, RidgePath
 from .streaming import Checkpoint, Piece, Stream, fold
@@ -21,8 +21,8 @@ from .tuning import Tried, best, penalties
 
 _LOO_ROWS = 20_000  # rows, and their products with p^2, up to which every one is left out in turn
 _LOO_WORK = 1e11
-_TOLERANCE = 1e-9  # promised decrease, as a share of the loss, at which a descent ends
-_MAX_PASSES = 300
+_MAX_PASSES = 1000
+_TRIAL_PASSES = 100  # of a fit that only tells whether an alpha is good
 _HELD_OUT = 5  # every fifth row of a sample judges the penalty
 
 
@@ -63,6 +63,8 @@ class RidgeFit:
         if self.cholesky is None:
             return fitted
         leverage = (self.cholesky.norms(centred) + self.system.intercept_leverage)[:, None]
+        if rows.weight is not None:
+            leverage *= np.minimum(rows.weight, 1.0)[:, None]
         return np.asarray(rows.y - (rows.y - fitted) / (1 - np.minimum(leverage, 1 - 1e-12)))
 
 
@@ -128,7 +130,7 @@ def _factor(cholesky: InPlaceCholesky, alpha: float, system: RidgeSystem, dtype:
 def _judge(
     path: RidgePath, system: RidgeSystem, alphas: Floats, stream: Stream | None
 ) -> tuple[float, list[Tried]]:
-    n, p = system.weight, len(system.gram)
+    n, p = system.n_rows, len(system.gram)
     if stream is not None and n <= _LOO_ROWS and n * p**2 <= _LOO_WORK:
         squares = np.zeros(len(alphas))
         for piece in stream.pieces("leaving one out"):
@@ -169,9 +171,9 @@ def _search_wide(system: RidgeSystem, alphas: Floats, sample: Rows) -> tuple[flo
 
 
 def noise_variance(fit: RidgeFit, sample: Rows) -> Floats:
-    """RSS / (n - df) of each target: n the total weight, df the trace of the hat matrix.
+    """RSS / (n - df) of each target: df is the trace of the hat matrix.
 
-    Up to 8192 columns exact; above, df is n times the mean leverage of the sample.
+    Up to 8192 columns exact; above, df is from the mean leverage of the sample.
     """
     system, p = fit.system, len(fit.coefficients)
     explained = (fit.coefficients * (system.cross)).sum(axis=0)
@@ -183,10 +185,10 @@ def noise_variance(fit: RidgeFit, sample: Rows) -> Floats:
     elif freedom is None and fit.cholesky is not None:
         centred = np.asarray(sample.Z, dtype=np.float64) - system.feature_mean
         leverage = fit.cholesky.norms(centred) + system.intercept_leverage
-        freedom = system.weight * float(leverage.mean())
+        freedom = system.weight * float(np.average(leverage, weights=sample.weight))
     elif freedom is None:
         freedom = RidgePath(system).freedom(fit.alpha)
-    left = system.weight - freedom
+    left = system.n_rows - freedom
     return squares / left if left > 0 else np.full_like(squares, np.nan)
 
 
@@ -200,6 +202,8 @@ def fit_loss(
     alpha: float,
     rank: int | None,
     intercept: bool,
+    tolerance: float,
+    max_passes: int = _MAX_PASSES,
 ) -> tuple[Floats, Floats, int]:
     """W (p, t), b (t,) and the passes taken to the minimum of a loss over a stream.
 
@@ -208,28 +212,22 @@ def fit_loss(
     factors, so its loss is below that of the truncated one.
     """
     metric = _Metric.made(name, stream, checkpoint, shape, alpha)
+    descent = _Descent(LOSSES[name], stream, checkpoint, alpha, tolerance, max_passes)
     full = Weights(*shape, rank=None, intercept=intercept)
     theta = checkpoint.lasting.get("full")
-    passes = 0
     if theta is None:
         start = np.zeros(shape[0] * shape[1] + shape[1] * intercept)
-        metric_of = lambda g: metric.full(full, g)  # noqa: E731
-        theta, passes = _descend(
-            name, stream, checkpoint, full, start, metric_of, alpha, "descending"
-        )
+        theta = descent.run("descent", full, start, metric.full(full))
     if rank is None or rank >= min(shape):
-        return *full.matrix(theta), passes
+        return *full.matrix(theta), descent.passes
     checkpoint.lasting["full"] = theta
     W, b = full.matrix(theta)
     left, values, right = np.linalg.svd(W, full_matrices=False)
     root = np.sqrt(np.maximum(values[:rank], values[0] * 1e-8))
     U, V = left[:, :rank] * root, right[:rank].T * root
     low = Weights(*shape, rank=rank, intercept=intercept)
-    metric_of = metric.factored(low, U, V)
-    theta, more = _descend(
-        name, stream, checkpoint, low, low.join([U, V], b), metric_of, alpha, f"rank {rank}"
-    )
-    return *low.matrix(theta), passes + more
+    theta = descent.run(f"rank {rank}", low, low.join([U, V], b), metric.factored(low, U, V))
+    return *low.matrix(theta), descent.passes
 
 
 class _Metric:
@@ -265,12 +263,17 @@ class _Metric:
         cholesky.factor(max(alpha, 1e-7 * float(np.trace(gram)) / p))
         return cls(cholesky, mass)
 
-    def full(self, weights: Weights, gradient: Floats) -> Floats:
-        if self._cholesky is None:
-            return gradient
-        (W,), b = weights.split(gradient)
-        solved = self._cholesky.solve(np.vstack([W, b if len(b) else np.zeros(W.shape[1])]))
-        return weights.join([solved[:-1]], solved[-1])
+    def full(self, weights: Weights) -> Callable[[Floats], Floats]:
+        cholesky = self._cholesky
+        if cholesky is None:
+            return lambda gradient: gradient
+
+        def apply(gradient: Floats) -> Floats:
+            (W,), b = weights.split(gradient)
+            solved = cholesky.solve(np.vstack([W, b if len(b) else np.zeros(W.shape[1])]))
+            return weights.join([solved[:-1]], solved[-1])
+
+        return apply
 
     def factored(self, weights: Weights, U: Floats, V: Floats) -> Callable[[Floats], Floats]:
         cholesky = self._cholesky
@@ -298,38 +301,43 @@ class _Untargeted:
             yield Piece(piece.Z, np.empty((len(piece.Z), 0)), piece.weight, piece.done)
 
 
-def _descend(
-    name: str,
-    stream: Stream,
-    checkpoint: Checkpoint,
-    weights: Weights,
-    start: Floats,
-    metric: Callable[[Floats], Floats],
-    alpha: float,
-    stage: str,
-) -> tuple[Floats, int]:
-    descent = LBFGS(start, metric, tolerance=_TOLERANCE, max_passes=_MAX_PASSES)
-    resumed = checkpoint.resume(stage)
-    block = 0
-    if resumed is not None:
-        block = resumed[0]
-        descent.restore(resumed[1])
-    while not descent.done:
-        sums = LossSums(LOSSES[name], weights, descent.trial)
-        if block and resumed is not None:
-            sums.restore(resumed[1])
-        fold(stream, sums, checkpoint, stage, start=block, beside=descent.state)
-        block = 0
-        value, slope = weights.penalty(descent.trial, alpha)
-        descent.tell(sums.value + value, sums.gradient + slope)
-    if not descent.converged:
-        warnings.warn(
-            f"{stage} stopped after {descent.passes} passes before it converged; a larger alpha "
-            f"or standardised columns help",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
-    return descent.best, descent.passes
+@dataclass(eq=False)
+class _Descent:
+    """Passes of L-BFGS over a stream, each of which a checkpoint can resume."""
+
+    loss: Loss
+    stream: Stream
+    checkpoint: Checkpoint
+    alpha: float
+    tolerance: float
+    max_passes: int
+    passes: int = 0
+
+    def run(
+        self, stage: str, weights: Weights, start: Floats, metric: Callable[[Floats], Floats]
+    ) -> Floats:
+        """The parameters of the least loss."""
+        descent = LBFGS(start, metric, tolerance=self.tolerance, max_passes=self.max_passes)
+        block, resumed = self.checkpoint.resume(stage) or (0, None)
+        if resumed is not None:
+            descent.restore(resumed)
+        while not descent.done:
+            sums = LossSums(self.loss, weights, descent.trial)
+            if resumed is not None:
+                sums.restore(resumed)
+            fold(self.stream, sums, self.checkpoint, stage, start=block, beside=descent.state)
+            block, resumed = 0, None
+            value, slope = weights.penalty(descent.trial, self.alpha)
+            descent.tell(sums.value + value, sums.gradient + slope)
+        self.passes += descent.passes
+        if not descent.converged and self.max_passes == _MAX_PASSES:
+            warnings.warn(
+                f"the loss was not at its minimum after {descent.passes} passes (alpha="
+                f"{self.alpha:g}); a larger alpha or standardised columns help",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        return descent.best
 
 
 def tune_alpha(
@@ -338,20 +346,28 @@ def tune_alpha(
     """The alpha with the least loss on every fifth row of a sample, which the others fitted.
 
     A penalty does not depend on the number of rows (it is an inverse prior variance), so that of
-    a sample serves all of them.
+    a sample serves all of them. Equal rows are one row of their total weight: none judges what
+    its copy has fitted.
     """
-    judges = np.arange(len(sample.Z)) % _HELD_OUT == _HELD_OUT - 1
-    if not judges.any():
-        judges[:] = True
-    learners, judged = sample.where(~judges if not judges.all() else judges), sample.where(judges)
+    merged = _merged(sample)
+    judges = np.arange(len(merged.Z)) % _HELD_OUT == _HELD_OUT - 1
+    learners, judged = merged.where(~judges), merged.where(judges if judges.any() else ~judges)
     weights = Weights(sample.Z.shape[1], n_scores, rank=None, intercept=intercept)
     nothing = Checkpoint(None, 0.0, {})
-    scale = float(np.square(sample.Z, dtype=np.float64).sum(axis=1).mean()) or 1.0
+    scale = float(np.square(merged.Z, dtype=np.float64).sum(axis=1).mean()) or 1.0
     tried: list[Tried] = []
-    for exponent in range(1, -6, -1):
+    for exponent in range(1, -5, -1):
         alpha = scale * 10.0**exponent
         W, b, _ = fit_loss(
-            name, learners, nothing, weights.shape, alpha=alpha, rank=None, intercept=intercept
+            name,
+            learners,
+            nothing,
+            weights.shape,
+            alpha=alpha,
+            rank=None,
+            intercept=intercept,
+            tolerance=1e-6,
+            max_passes=_TRIAL_PASSES,
         )
         sums = LossSums(LOSSES[name], weights, weights.join([W], b))
         sums.add(judged.Z, judged.y, judged.weight)
@@ -359,3 +375,11 @@ def tune_alpha(
         if sums.value > 1.02 * min(each.score for each in tried):
             break
     return min(tried, key=lambda each: each.score).value, tried
+
+
+def _merged(rows: Rows) -> Rows:
+    """Distinct rows in sorted order, with the total weight of their copies."""
+    keys = np.column_stack([rows.Z, rows.y])
+    _, first, copies = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    weight = np.asarray(np.bincount(copies.ravel(), rows.weight), dtype=float)
+    return Rows(rows.Z[first], rows.y[first], weight)

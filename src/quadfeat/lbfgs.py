@@ -9,9 +9,12 @@ import numpy as np
 
 from .rules import Floats
 
-MEMORY = 10  # pairs of steps and gradient changes that are kept
+_PAIRS = (10, 100)  # of steps and gradient changes that are kept: least and most
+_PAIR_VALUES = 10**6  # numbers that those beyond the least may be
 _DECREASE = 1e-4  # share of the promised decrease that a step must bring
-_SHORTEST = 1e-10  # step below which rounding, not the direction, is to blame
+_ROUNDING = 64 * float(np.finfo(float).eps)
+_STALLED = 1e-9  # share of the value below which such an end counts as the minimum
+_SHORTEST = 1e-6  # step below which noise in the gradient, not the direction, is to blame
 
 
 class LBFGS:
@@ -40,6 +43,7 @@ class LBFGS:
         max_passes: int,
     ) -> None:
         self._precondition, self._tolerance, self._max_passes = precondition, tolerance, max_passes
+        self._memory = int(np.clip(_PAIR_VALUES // max(len(start), 1), *_PAIRS))
         self.trial = start.copy()
         self.best = start.copy()
         self.value = np.inf
@@ -56,8 +60,7 @@ class LBFGS:
     def tell(self, value: float, gradient: Floats) -> None:
         """The value and gradient at `trial`; sets the next `trial`, or `done`."""
         self.passes += 1
-        enough = self.value + _DECREASE * self._step * self._slope
-        if not np.isfinite(self.value) or value <= enough:
+        if self.passes == 1 or self._is_lower(value, gradient):
             self._accept(value, gradient)
         else:
             self._shorten(value)
@@ -65,14 +68,21 @@ class LBFGS:
             self.done = True
         self.trial = self.best + self._step * self._direction
 
+    def _is_lower(self, value: float, gradient: Floats) -> bool:
+        if value <= self.value + _DECREASE * self._step * self._slope:
+            return True
+        # Where values differ by rounding only, slopes still tell (Hager and Zhang 2005).
+        level = value <= self.value + _ROUNDING * abs(self.value)
+        return level and float(gradient @ self._direction) <= (2 * _DECREASE - 1) * self._slope
+
     def _accept(self, value: float, gradient: Floats) -> None:
         step, change = self.trial - self.best, gradient - self._gradient
         if (
             self.passes > 1
             and step @ change > 1e-14 * (change @ change) ** 0.5 * (step @ step) ** 0.5
         ):
-            self._steps = [*self._steps, step][-MEMORY:]
-            self._changes = [*self._changes, change][-MEMORY:]
+            self._steps = [*self._steps, step][-self._memory :]
+            self._changes = [*self._changes, change][-self._memory :]
         self.best, self.value, self._gradient = self.trial, value, gradient
         self._direction = -self._metric(gradient)
         self._slope = float(self._direction @ gradient)
@@ -85,9 +95,9 @@ class LBFGS:
         parabola = -0.5 * self._slope * self._step**2 / excess if np.isfinite(excess) else 0.0
         self._step = float(np.clip(parabola, 0.1 * self._step, 0.5 * self._step))
         if self._step < _SHORTEST:
-            # Rounding hides what decrease is left.
             self.done = True
-            self.converged = -0.5 * self._slope <= 1e3 * self._tolerance * abs(self.value)
+            noise = max(1e3 * self._tolerance, _STALLED)
+            self.converged = -0.5 * self._slope <= noise * abs(self.value)
 
     def _metric(self, gradient: Floats) -> Floats:
         """The two loops of Nocedal (1980)."""

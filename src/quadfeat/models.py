@@ -19,7 +19,7 @@ from sklearn.utils.validation import (
 )
 
 from ._checks import check_choice, check_count, check_positive
-from .calibration import Calibration, calibrate
+from .calibration import fit_slope, probabilities
 from .data import Block, Source, _is_blocks, source
 from .features import FeatureMap, Matrix
 from .fitting import RidgeFit, Rows, fit_loss, fit_ridge, noise_variance, ridge_sums, tune_alpha
@@ -33,6 +33,7 @@ from .tuning import Tried, seeded, tune_bandwidth
 
 _TUNING_ROWS = 10_000  # of the sample, to choose a bandwidth or a penalty on
 _SAMPLE_WORK = 5e11  # multiply-adds to leave rows of the sample out in turn
+_SMALL_WORK = 1e7  # products per pass up to which a descent may take as many as it likes
 _PREDICTED = 2**25  # bytes of features at a time when predicting
 
 
@@ -119,6 +120,8 @@ class _KernelModel(BaseEstimator):
     def _fit_map(self, look: Survey) -> None:
         """Fit the map on the sample, with a bandwidth of our choice where there is no kernel."""
         self.tuning_ = []
+        if look.n_rows == 1 and isinstance(self.alpha, str):
+            raise ValueError("1 sample is too few to choose alpha by; give alpha a number")
         features = seeded(self.features)
         distinct = look.distinct_rows()
         if features.kernel is None and len(distinct) > 1:
@@ -233,9 +236,8 @@ class KernelRegressor(RegressorMixin, _KernelModel):
 
     Notes
     -----
-    `sample_weight` counts repeated rows, as everywhere in scikit-learn; scale weights of another
-    meaning to a mean of 1 where alpha is to be chosen. For `return_std` the model keeps 8 p^2
-    bytes up to 8192 columns.
+    `sample_weight` above 1 counts copies of a row, as everywhere in scikit-learn. For `return_std`
+    the model keeps 8 p^2 bytes up to 8192 columns.
 
     Examples
     --------
@@ -311,7 +313,10 @@ class KernelRegressor(RegressorMixin, _KernelModel):
         targets = np.asarray(look.y, dtype=np.float64)
         self._single = targets.ndim == 1
         # Products of centred targets keep their digits, whatever the mean of y is.
-        self._shift = np.average(targets.reshape(len(targets), -1), axis=0, weights=look.weight)
+        columns = targets.reshape(len(targets), -1)
+        self._shift = np.zeros(columns.shape[1])
+        if self.fit_intercept:
+            self._shift = np.average(columns, axis=0, weights=look.weight)
         self._fit_map(look)
 
     def _encoded(self, block: Block) -> tuple[Any, Any]:
@@ -432,8 +437,8 @@ class KernelClassifier(ClassifierMixin, _KernelModel):
 
     Notes
     -----
-    Ridge scores become probabilities by a softmax whose temperature and offsets are learned from
-    rows that are left out in turn.
+    Ridge scores become probabilities by a softmax whose temperature is learned from rows that are
+    left out in turn.
 
     Examples
     --------
@@ -517,9 +522,17 @@ class KernelClassifier(ClassifierMixin, _KernelModel):
             alpha=self.alpha_,
             rank=self.rank,
             intercept=self.fit_intercept,
+            tolerance=self._tolerance(look),
         )
         self.coef_, self.intercept_ = np.ascontiguousarray(W.T), b
         return self
+
+    def _tolerance(self, look: Survey) -> float:
+        """As near to the minimum as the precision gives; small problems down to the rounding."""
+        if look.X.dtype == np.float32:
+            return 1e-7
+        work = look.n_rows * self.features_._n_features_out * self._n_scores
+        return 1e-18 if work <= _SMALL_WORK else 1e-9
 
     def _stream(self, data: Source, look: Survey, encode: Any) -> FeatureStream:
         return FeatureStream(
@@ -608,7 +621,7 @@ class KernelClassifier(ClassifierMixin, _KernelModel):
         fit = self._solve(sums, sample, stream, copy=copy)
         self.coef_, self.intercept_ = np.ascontiguousarray(fit.coefficients.T), fit.intercept
         left_out = fit.left_out(Rows(sample.Z, self._ridge_targets(sample.y), sample.weight))
-        self.calibration_: Calibration = calibrate(left_out, sample.y, sample.weight)
+        self._slope = fit_slope(left_out, sample.y, sample.weight)
 
     def decision_function(self, X: Any) -> Floats:
         """Scores, (n,) for two classes, else (n, classes); the largest wins."""
@@ -627,5 +640,4 @@ class KernelClassifier(ClassifierMixin, _KernelModel):
         """The probability of each class, (n, classes), in the order of `classes_`."""
         check_is_fitted(self)
         scores = self._scores(X)
-        calibration = self.calibration_ if self.loss == "ridge" else Calibration.none(scores)
-        return calibration(scores)
+        return probabilities(scores, self._slope if self.loss == "ridge" else 1.0)

@@ -58,12 +58,12 @@ class RidgePath:
     def gcv(self, alphas: Floats) -> Floats:
         """Generalised cross-validation, n RSS / (n - df)^2 (Golub, Heath and Wahba 1979).
 
-        n is the total weight. Infinite where the rows are fewer than the degrees of freedom.
+        Infinite where the rows are fewer than the degrees of freedom.
         """
         return np.array([self._gcv(alpha) for alpha in alphas])
 
     def _gcv(self, alpha: float) -> float:
-        n = self._system.weight
+        n = self._system.n_rows
         try:
             left = n - self.freedom(alpha)
             if left <= 0:
@@ -75,8 +75,8 @@ class RidgePath:
     def loo_squares(self, Z: Matrix, Y: Floats, weight: Floats | None, alphas: Floats) -> Floats:
         """The weighted squares of exact leave-one-out residuals of these rows, one per alpha.
 
-        A residual r of leverage h becomes r / (1 - h) when its row is left out. A weight counts
-        repeated rows, so one of them is left out and the others stay.
+        A residual r of leverage h becomes r / (1 - h) when its row is left out. A weight above 1
+        counts copies of a row, of which one is left out and the others stay.
         """
         system = self._system
         rows = np.asarray(Z, dtype=np.float64) - system.feature_mean
@@ -91,6 +91,7 @@ class RidgePath:
                 scores.append(np.inf)
                 continue
             leverage = np.einsum("ij,ij->j", rotated, solved) + system.intercept_leverage
+            leverage *= np.minimum(mass, 1.0)
             left_out = (Y - fitted) / (1 - leverage)[:, None]
             scores.append(float((mass[:, None] * left_out**2).sum()))
         return np.array(scores)

@@ -41,7 +41,7 @@ class NormalSums:
         self.target_sum: Floats = np.zeros(n_targets)
         self.target_square: Floats = np.zeros(n_targets)
         self.weight = 0.0
-        self.n_rows = 0
+        self.n_rows = 0.0  # a weight above 1 counts as so many
         self._scratch: Matrix | None = None
 
     def add(self, Z: Matrix, Y: Matrix, weight: Floats | None = None) -> None:
@@ -57,7 +57,7 @@ class NormalSums:
         self.target_sum += Y.T @ root
         self.target_square += np.einsum("ij,ij->j", Y, Y)
         self.weight += float(root @ root)
-        self.n_rows += len(Z)
+        self.n_rows += len(Z) if weight is None else _count(weight)
 
     def _add_gram(self, Z: Matrix) -> None:
         p = Z.shape[1]
@@ -96,7 +96,7 @@ class NormalSums:
         sums = cls.__new__(cls)
         for name in ("gram", "cross", "feature_sum", "target_sum", "target_square"):
             setattr(sums, name, state[name])
-        sums.weight, sums.n_rows = float(state["weight"]), int(state["n_rows"])
+        sums.weight, sums.n_rows = float(state["weight"]), float(state["n_rows"])
         sums._scratch = None
         return sums
 
@@ -127,9 +127,15 @@ class NormalSums:
             feature_mean,
             target_mean,
             self.weight,
+            self.n_rows,
             intercept,
             signs,
         )
+
+
+def _count(weight: Floats) -> float:
+    """Rows that a weight stands for: copies if it is above 1, and one row if it is below."""
+    return float(np.maximum(weight[weight > 0], 1.0).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +148,7 @@ class RidgeSystem:
     feature_mean: Floats
     target_mean: Floats
     weight: float  # of all rows
+    n_rows: float  # a weight above 1 counts as so many
     intercept: bool
     signs: Floats
 

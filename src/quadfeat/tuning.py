@@ -106,9 +106,8 @@ def best(alphas: Floats, scores: Floats, judge: str) -> tuple[float, list[Tried]
     """The alpha of the least score, and what was tried."""
     if not np.isfinite(scores).any():
         raise ValueError(
-            "no alpha can be judged: the total weight of the rows is below the degrees of "
-            "freedom. sample_weight counts repeated rows; scale it to a mean of 1, or give a "
-            "larger alpha"
+            "no alpha can be judged: there are fewer rows than degrees of freedom under each; "
+            "give a larger alpha"
         )
     tried = [
         Tried("alpha", float(alpha), float(score), judge)
