@@ -79,8 +79,9 @@ def speech_kernel(bandwidth: float, X: Floats) -> Anova:
 
 def speech_rows(data: Data) -> SpeechRows:
     utterances = data.speech()
-    project = speech.Projection.fit(utterances)
-    heard, _ = speech.rows(speech.select(utterances, "train"), project)
+    learned = speech.select(utterances, "train")
+    project = speech.Projection.fit(learned)
+    heard, _ = speech.rows(learned, project)
     others, _ = speech.rows(speech.select(utterances, "dev", "test"), project)
     rng = np.random.default_rng(0)
     held_out = others[rng.choice(len(others), _HELD_OUT, replace=False)].astype(np.float64)
@@ -158,7 +159,7 @@ def _gains(records: list[Record], name: str, least: float = 0) -> dict[float, fl
     """Random's error over that of a map, at each D of at least `least` that both have."""
     random, other = _by_points(records, "random"), _by_points(records, name)
     at = dict(zip(random.x, random.mean, strict=True))
-    return {x: at[x] / e for x, e in zip(other.x, other.mean, strict=True) if x >= least}
+    return {x: float(at[x] / e) for x, e in zip(other.x, other.mean, strict=True) if x >= least}
 
 
 def _ratios(gains: dict[float, float]) -> str:
@@ -207,7 +208,7 @@ def _equal_error(records: list[Record]) -> Verdict:
     random, other = _by_columns(records, "random"), _by_columns(records, "reweighted")
     points = _by_points(records, "reweighted").x
     shares = {
-        d: random.crossing(error) / columns
+        d: float(random.crossing(error) / columns)
         for d, columns, error in zip(points, other.x, other.mean, strict=True)
     }
     known = {d: share for d, share in shares.items() if np.isfinite(share)}

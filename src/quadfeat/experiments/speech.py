@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 from scipy.io import wavfile
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from scipy.linalg import eigh
 
 Frames = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int64]
@@ -266,22 +266,29 @@ def rows(
 
 @dataclass(frozen=True)
 class Projection:
-    """Stacked frames on the 40 directions that tell the states of the training speakers apart."""
+    """Stacked frames on the 40 directions that tell the states of some speakers apart."""
 
     mean: npt.NDArray[np.float64]  # (440,)
     directions: npt.NDArray[np.float64]  # (440, 40)
 
     @classmethod
     def fit(cls, utterances: Iterable[Utterance], n_axes: int = 40) -> Projection:
-        """Linear discriminants of the training utterances among these, without shrinkage."""
-        X, y = rows(select(utterances, "train"), lambda u: stack(u.frames))
+        """Linear discriminants of the states in these utterances, without shrinkage.
+
+        The directions in which the means of states spread most against the spread within states
+        (Fisher, 1936; Rao, 1948), scaled so that the latter is 1.
+        """
+        X, y = rows(utterances, lambda u: stack(u.frames))
         step = -(-len(X) // _MOST_LDA_ROWS)
-        X = X[::step].astype(np.float64)
-        # The mean is taken off first: the covariances are differences of large squares.
+        X, y = X[::step].astype(np.float64), y[::step]
         mean = X.mean(axis=0)
-        lda = LinearDiscriminantAnalysis(solver="eigen", n_components=n_axes)
-        lda.fit(X - mean, y[::step])
-        return cls(mean, lda.scalings_[:, :n_axes])
+        X -= mean  # first: covariances are differences of large squares
+        _, which, counts = np.unique(y, return_inverse=True, return_counts=True)
+        sums = np.zeros((len(counts), X.shape[1]))
+        np.add.at(sums, which, X)
+        between = (sums.T / counts) @ sums
+        directions = eigh(between, X.T @ X - between)[1][:, ::-1][:, :n_axes]
+        return cls(mean, directions * np.sqrt(len(X)))
 
     def __call__(self, utterance: Utterance) -> Frames:
         projected = (stack(utterance.frames) - self.mean) @ self.directions

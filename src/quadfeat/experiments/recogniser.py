@@ -1,0 +1,85 @@
+"""A recogniser's task: what a model of states learns from, and how its phones are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from quadfeat.rules import Floats
+
+from . import speech
+from .decoding import PhoneModel, decode, edit_distance
+from .speech import FOLD39, N_STATES, PHONES48, Frames, Labels, Utterance
+
+_LEAST = 1e-8  # probability of a state, so that one the model never saw can still be passed
+
+
+@dataclass(frozen=True)
+class Task:
+    """Rows to learn states from, and utterances of other speakers to recognise."""
+
+    inputs: Callable[[Utterance], Frames]
+    X: Frames
+    y: Labels
+    judges: list[Utterance]
+    phones: PhoneModel
+    log_prior: Floats  # (states,)
+
+    @classmethod
+    def made(
+        cls, learned: list[Utterance], judges: list[Utterance], *, stacked: bool = False
+    ) -> Task:
+        """Learn from some utterances and judge on others.
+
+        The inputs are linear discriminants fitted on what is learned from alone, or with `stacked`
+        the eleven frames as they are.
+        """
+        inputs = _stacked if stacked else speech.Projection.fit(learned)
+        X, y = speech.rows(learned, inputs)
+        counts = np.bincount(y, minlength=N_STATES) + 0.5
+        return cls(
+            inputs=inputs,
+            X=X,
+            y=y,
+            judges=judges,
+            phones=PhoneModel.fit(
+                [u.spoken48 for u in learned], [u.state for u in learned], len(PHONES48)
+            ),
+            log_prior=np.log(counts / counts.sum()),
+        )
+
+    def log_posteriors(self, model: Any) -> list[Floats]:
+        """Log probabilities of the states at each frame of each judge, by a fitted classifier."""
+        X = np.concatenate([self.inputs(u) for u in self.judges])
+        logs = np.full((len(X), N_STATES), np.log(_LEAST))
+        logs[:, model.classes_] = np.log(np.maximum(model.predict_proba(X), _LEAST))
+        return np.split(logs, np.cumsum([len(u.phone) for u in self.judges])[:-1])
+
+    def cross_entropy(self, posteriors: Sequence[Floats]) -> float:
+        """Mean -log probability of the true state, over the frames that have one."""
+        states = np.concatenate([u.state for u in self.judges])
+        known = states >= 0
+        return float(-np.concatenate(posteriors)[known, states[known]].mean())
+
+    def phone_errors(
+        self, posteriors: Sequence[Floats], *, bigram_weight: float, prior_weight: float
+    ) -> list[int]:
+        """Edit distance of each judge's 39 folded phones, silence included.
+
+        A frame's score is its log posterior less `prior_weight` times the log prior.
+        """
+        prior = prior_weight * self.log_prior
+        return [
+            edit_distance(u.spoken39, FOLD39[decode(logs - prior, self.phones, bigram_weight)])
+            for u, logs in zip(self.judges, posteriors, strict=True)
+        ]
+
+    def phone_counts(self) -> list[int]:
+        return [len(u.spoken39) for u in self.judges]
+
+
+def _stacked(utterance: Utterance) -> Frames:
+    return speech.stack(utterance.frames)

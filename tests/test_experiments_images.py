@@ -1,0 +1,112 @@
+"""Fig. 2a: cross-validation is what it says, errors are compared row by row, digits stand in."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+from sklearn.linear_model import RidgeClassifier
+
+from quadfeat.experiments import fig2a
+from quadfeat.experiments.datasets import Data
+
+
+def test_cross_validation_is_that_of_five_separate_fits(rng):
+    Z, y = rng.normal(size=(203, 12)), rng.integers(3, size=203)
+    found = fig2a.cross_validated(Z, y, (0.5, 20.0))
+    for alpha, accuracy in found.items():
+        right = 0
+        for fold in range(5):
+            judged = np.arange(203) % 5 == fold
+            model = RidgeClassifier(alpha=alpha).fit(Z[~judged], y[~judged])
+            right += int((model.predict(Z[judged]) == y[judged]).sum())
+        assert accuracy == right / 203
+
+
+@pytest.mark.parametrize(("a", "b"), [(0, 0), (3, 9), (20, 20)])
+def test_errors_are_compared_by_mcnemars_exact_test(a, b):
+    shared = list(range(100, 130))
+    pair = fig2a._Pair({"wrong": [*range(a), *shared]}, {"wrong": [*range(50, 50 + b), *shared]})
+    assert pair.only() == (a, b)
+    tail = 2 * binom.cdf(min(a, b), a + b, 0.5) if a + b else 1.0
+    assert pair.p_value() == pytest.approx(min(1.0, tail))
+
+
+def test_digits_stand_in_where_mnist_is_absent(tmp_path):
+    images = Data(tmp_path).mnist()
+    assert (images.name, images.side) == ("digits", 8)
+    assert images.X_train.shape == (1200, 64) and images.X_train.dtype == np.float32
+    assert images.X_train.min() == 0 and images.X_train.max() == 1
+
+
+def test_a_corrupt_mnist_is_named(tmp_path):
+    (tmp_path / "mnist.npz").write_bytes(b"broken")
+    with pytest.raises(ValueError, match=r"mnist\.npz.*copy it again"):
+        Data(tmp_path).mnist()
+
+
+def test_mnist_is_read_with_its_official_split(data_folder):
+    images = Data(data_folder).mnist()
+    assert images.X_train.shape == (60_000, 784) and images.X_test.shape == (10_000, 784)
+    assert np.bincount(images.y_test).tolist()[:3] == [980, 1135, 1032]
+
+
+def test_a_cell_gives_the_same_records_twice(monkeypatch):
+    monkeypatch.setattr(fig2a, "_GAMMAS", (0.5,))
+
+    def run():
+        wanted = [
+            cell
+            for cell in fig2a.cells("small", Data(None))
+            if cell.key["map"] in ("random", "subsampled")
+            and (cell.key["width"] == 2 or cell.key["loss"] == "tuning")
+            and cell.key["seed"] == 0
+        ]
+        records = [record for cell in wanted for record in cell.run()]
+        return [{k: v for k, v in r.items() if "seconds" not in k} for r in records]
+
+    first = run()
+    assert first == run()
+    measured = [r for r in first if r["map"] != "tuning"]
+    assert len(measured) == 4 and all(r["columns"] <= 72 for r in measured)
+    # Ten classes, 72 columns of 64 pixels: far above the 10% of guessing.
+    assert all(r["accuracy"] > 0.8 and r["data"] == "digits" for r in measured)
+
+
+def fabricated(width, wrong):
+    records = [{"map": "tuning", "of": "random", "gamma": 0.1, "alpha": 1.0, "validated": 0.9}]
+    for name, loss, seed in itertools.product(
+        ("random", "subsampled", fig2a._PLAIN), fig2a._LOSSES, range(2)
+    ):
+        for columns, extra in ((width, 0), (width // 2, 40)):
+            missed = list(range(wrong[name] + extra + seed))
+            records.append(
+                {
+                    "map": name,
+                    "loss": loss,
+                    "width": columns,
+                    "columns": columns,
+                    "seed": seed,
+                    "accuracy": 1 - len(missed) / 10_000,
+                    "wrong": missed,
+                    "rows": 60_000,
+                    "tested": 10_000,
+                    "data": "MNIST",
+                    "generation_seconds": 1.0,
+                }
+            )
+    return records
+
+
+def test_verdicts_of_fig2a_are_read_off_its_records():
+    same = fabricated(28_800, {"random": 170, "subsampled": 172, fig2a._PLAIN: 160})
+    better, level, _, faster, plain = fig2a.verdicts(same)
+    assert better.holds is None and "2 more errors by grid" in better.measured
+    assert level.holds and "98.28%" in level.measured
+    assert faster.holds is False and plain.holds
+    worse = fabricated(28_800, {"random": 170, "subsampled": 220, fig2a._PLAIN: 160})
+    better, level, *_ = fig2a.verdicts(worse)
+    assert better.holds is False and level.holds is False
+    narrow = fabricated(5760, {"random": 170, "subsampled": 170, fig2a._PLAIN: 160})
+    assert fig2a.verdicts(narrow)[1].holds is None
+    assert len(fig2a.draw(same).axes) == 2
