@@ -43,6 +43,7 @@ ORDER = [
     "tuning",
     "fitting",
     "distributed",
+    "_kernel_model",
     "models",
     "_recipes",
     "_model_recipes",
