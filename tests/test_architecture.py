@@ -46,6 +46,7 @@ ORDER = [
     "tuning",
     "fitting",
     "distributed",
+    "_kernel_model",
     "models",
     "_recipes",
     "_model_recipes",

@@ -175,6 +175,14 @@ def test_batches_end_in_the_fit_of_all_rows(waves):
     np.testing.assert_allclose(batches.coef_, sums.fit(X, y).coef_, rtol=1e-8, atol=1e-10)
 
 
+def test_a_fit_forgets_the_batches_before_it(waves):
+    X, y = waves
+    model = qf.KernelRegressor(fixed(), alpha=0.1).partial_fit(X[:100], y[:100] + 50)
+    model.fit(X, y).partial_fit(X[:200], y[:200])
+    fresh = qf.KernelRegressor(fixed(), alpha=0.1).partial_fit(X[:200], y[:200])
+    assert np.array_equal(model.coef_, fresh.coef_)
+
+
 class _Frozen(qf.FeatureMap):
     """A map that was fitted before and learns nothing more."""
 
