@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 ENGINE := CMakeLists.txt $(wildcard src/quadfeat/_engine/*.cpp src/quadfeat/_engine/*.hpp)
 
-.PHONY: demo test lint bench accuracy clean
+.PHONY: demo test lint bench accuracy training clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/quadfeat demo
@@ -24,6 +24,9 @@ bench: $(VENV)/dev.stamp
 
 accuracy: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/accuracy.py
+
+training: $(VENV)/dev.stamp
+	$(BIN)/python benchmarks/training.py
 
 include sanitize.mk
 

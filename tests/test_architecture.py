@@ -8,6 +8,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[1] / "src" / "quadfeat"
 ORDER = [
     "_checks",
+    "_archive",
     "_readers",
     "data",
     "_progress",
@@ -31,7 +32,6 @@ ORDER = [
     "features",
     "fourier",
     "adaptive",
-    "storage",
     "sums",
     "solvers",
     "lbfgs",
@@ -41,7 +41,11 @@ ORDER = [
     "streaming",
     "tuning",
     "fitting",
+    "distributed",
     "models",
+    "_recipes",
+    "_model_recipes",
+    "storage",
     "testing",
     "plotting",
     "demo",

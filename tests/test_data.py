@@ -1,5 +1,7 @@
 """Data in blocks: one partition, whatever holds the rows, and errors that name the place."""
 
+import sys
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -9,7 +11,8 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
-from quadfeat.data import source
+from quadfeat._progress import progress
+from quadfeat.data import Block, source
 
 N, D = 1003, 5
 
@@ -123,3 +126,236 @@ def test_a_fingerprint_is_stable_and_tells_other_data(name, table, tmp_path):
     first = source(*given).fingerprint
     assert first == source(*given).fingerprint != source(*given, rows=100).fingerprint
     assert first != source(*CONTAINERS[name](tmp_path, X + 1, y)).fingerprint
+
+
+def test_weights_and_text_labels_travel_with_their_rows(table, tmp_path):
+    X, y = table
+    frame = _frame(X, np.array(["low", "mid", "größer"])[y]).assign(w=np.arange(N) + 1.0)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    pq.write_table(pa.Table.from_pandas(frame), tmp_path / "t.parquet")
+    frame["label"] = frame["label"].astype("category")
+    pq.write_table(pa.Table.from_pandas(frame), tmp_path / "c.parquet")
+    for name in ("t.csv", "t.parquet", "c.parquet"):
+        stream = source(tmp_path / name, "label", "w", rows=64)
+        assert stream.columns == ("x0", "x1", "x2", "x3", "x4")
+        blocks = list(stream.blocks())
+        assert [str(v) for b in blocks for v in b.y] == frame["label"].tolist()
+        assert [v for b in blocks for v in b.weight] == frame["w"].tolist()
+        assert all(b.X.shape[1] == D for b in blocks)
+
+
+def test_columns_choose_and_order_x(table, tmp_path):
+    X, y = table
+    for given in (_csv(tmp_path, X, y)[0], _parquet(tmp_path, X, y)[0], _frame(X, y)):
+        stream = source(given, columns=["x3", "x0"])
+        np.testing.assert_array_equal(next(stream.blocks()).X, X[:, [3, 0]])
+
+
+def test_several_targets_make_columns_of_y(table, tmp_path):
+    X, y = table
+    path, _ = _parquet(tmp_path, X, y)
+    block = next(source(path, ["x1", "x2"]).blocks())
+    np.testing.assert_array_equal(block.y, X[:, [1, 2]])
+    np.testing.assert_array_equal(block.X, np.column_stack([X[:, [0, 3, 4]], y]))
+
+
+def test_float32_stays_and_one_wider_column_decides(tmp_path):
+    narrow = {"a": np.float32([1, 2]), "b": np.float32([3, 4])}
+    for extra, expected in (
+        ({}, np.float32),
+        ({"c": np.float16([1, 2])}, np.float32),
+        ({"c": np.float64([1, 2])}, np.float64),
+        ({"c": np.int8([1, 2])}, np.float64),
+        ({"c": np.array([True, False])}, np.float64),
+    ):
+        columns = {**narrow, **extra}
+        pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+        for given in (tmp_path / "t.parquet", pd.DataFrame(columns), pl.DataFrame(columns)):
+            assert next(source(given).blocks()).X.dtype == expected
+    for dtype in (np.float32, np.float16):
+        assert next(source(np.ones((3, 2), dtype)).blocks()).X.dtype == np.float32
+    for dtype in (np.uint8, np.int64, bool, np.float64):
+        assert next(source(np.ones((3, 2), dtype)).blocks()).X.dtype == np.float64
+
+
+def test_a_first_line_of_numbers_is_data(tmp_path):
+    (tmp_path / "t.csv").write_text("1,2,0\n3,4,1\n5,6,0\n")
+    blocks = list(source(tmp_path / "t.csv", "f2", rows=2).blocks())
+    np.testing.assert_array_equal(np.concatenate([b.X for b in blocks]), [[1, 2], [3, 4], [5, 6]])
+    np.testing.assert_array_equal(np.concatenate([b.y for b in blocks]), [0, 1, 0])
+    (again,) = source(tmp_path / "t.csv", "f2", rows=2).blocks(1)
+    np.testing.assert_array_equal(again.X, [[5, 6]])
+
+
+def test_an_iterator_can_be_read_once_and_says_so(table):
+    X, y = table
+    stream = source((X[i : i + 10], y[i : i + 10]) for i in range(0, N, 10))
+    assert stream.fingerprint == stream.fingerprint
+    assert sum(len(block) for block in stream.blocks()) == N
+    with pytest.raises(ValueError, match="function that returns a new iterator"):
+        next(stream.blocks())
+
+
+def test_svmlight_counts_from_zero_or_one_and_takes_a_width(tmp_path):
+    path = tmp_path / "t.svmlight"
+    path.write_text("# a comment\n1 2:5 4:1\n\n-1 1:2 # another\n")
+    stream = source(path)
+    (block,) = stream.blocks()
+    np.testing.assert_array_equal(block.X.toarray(), [[0, 5, 0, 1], [2, 0, 0, 0]])
+    np.testing.assert_array_equal(block.y, [1, -1])
+    assert stream.n_rows == 2
+    (wide,) = source(path, columns=7).blocks()
+    assert wide.X.shape == (2, 7)
+    path.write_text("1 0:5 3:1\n")
+    np.testing.assert_array_equal(next(source(path).blocks()).X.toarray(), [[5, 0, 0, 1]])
+    with pytest.raises(ValueError, match="4 columns, more than the 2"):
+        source(path, columns=2)
+
+
+def test_svmlight_in_many_chunks_is_the_same(table, tmp_path, monkeypatch):
+    X, y = table
+    path, _ = _svmlight(tmp_path, X, y)
+    monkeypatch.setattr("quadfeat._readers._CHUNK", 1000)
+    stream = source(path, rows=100)
+    for start in (0, 7):
+        rows = np.concatenate([block.X.toarray() for block in stream.blocks(start)])
+        np.testing.assert_array_equal(rows, X[100 * start :])
+
+
+# --- errors ---------------------------------------------------------------------------------------
+def _consume(*args, **kwargs):
+    for _ in source(*args, **kwargs).blocks():
+        pass
+
+
+def test_a_file_that_is_missing_unknown_or_has_no_such_column_is_refused(table, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.csv"):
+        source(tmp_path / "nowhere.csv")
+    (tmp_path / "t.xlsx").write_text("")
+    with pytest.raises(ValueError, match=r"'\.xlsx'.*\.parquet"):
+        source(tmp_path / "t.xlsx")
+    for write in (_csv, _parquet):
+        with pytest.raises(ValueError, match=r"no column 'price'.*'x0', 'x1'.*'label'"):
+            source(write(tmp_path, *table)[0], "price")
+    with pytest.raises(ValueError, match=r"no array 'price'.*'X', 'y'"):
+        source(_npz(tmp_path, *table)[0], "price")
+
+
+def test_a_number_that_turns_to_text_is_named_by_column_row_and_value(tmp_path):
+    path = tmp_path / "t.csv"
+    lines = [f"{i},{i / 2}" for i in range(300_000)]
+    lines[250_000] = "7,oops"
+    path.write_text("a,b\n" + "\n".join(lines))
+    for given in ({}, {"y": "b"}):
+        with pytest.raises(ValueError, match=r"t\.csv.*'b'.*250002.*oops"):
+            _consume(path, **given)
+
+
+def test_text_among_features_is_named(table, tmp_path):
+    X, y = table
+    frame = _frame(X, y).assign(city="Bern")
+    pq.write_table(pa.Table.from_pandas(frame), tmp_path / "t.parquet")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    for given in (tmp_path / "t.parquet", tmp_path / "t.csv", frame, pl.from_pandas(frame)):
+        with pytest.raises(ValueError, match="'city'"):
+            _consume(given)
+
+
+@pytest.mark.parametrize("share", [0.001, 0.3, 0.9, 0.999])
+@pytest.mark.parametrize("write", [_parquet, _npy, _npz], ids=["parquet", "npy", "npz"])
+def test_a_truncated_file_is_refused_by_name(write, share, table, tmp_path):
+    path, y = write(tmp_path, *table)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(share * len(whole))])
+    with pytest.raises(ValueError, match=path.name):
+        _consume(path, y)
+
+
+def test_a_damaged_page_of_parquet_is_refused_by_name(table, tmp_path):
+    path, y = _parquet(tmp_path, *table)
+    whole = bytearray(path.read_bytes())
+    whole[200:4000] = bytes(3800)
+    path.write_bytes(whole)
+    with pytest.raises(ValueError, match=path.name):
+        _consume(path, y)
+
+
+@pytest.mark.parametrize("name", sorted(CONTAINERS.keys() - {"svmlight"}))
+def test_a_value_that_is_not_finite_is_found(name, table, tmp_path):
+    X, y = table
+    X = X.copy()
+    X[517, 3] = np.nan
+    with pytest.raises(ValueError, match=r"row 517.*column ('x3'|3)"):
+        _consume(*CONTAINERS[name](tmp_path, X, y), rows=100)
+    (tmp_path / "n.svm").write_text("1 1:2\n1 1:nan\n")
+    with pytest.raises(ValueError, match="row 1, column 0"):
+        _consume(tmp_path / "n.svm")
+
+
+def test_a_missing_target_is_found(table, tmp_path):
+    X, y = table
+    for values in (
+        np.where(np.arange(N) == 17, np.nan, y),
+        np.where(np.arange(N) == 17, None, "a"),
+    ):
+        pq.write_table(pa.Table.from_pandas(_frame(X, values)), tmp_path / "t.parquet")
+        with pytest.raises(ValueError, match=r"target.*missing"):
+            _consume(tmp_path / "t.parquet", "label")
+    with pytest.raises(ValueError, match="target in row 17"):
+        _consume(X, np.where(np.arange(N) == 17, np.nan, y), rows=10)
+
+
+def test_python_objects_in_files_are_refused(tmp_path):
+    class Surprise:
+        def __reduce__(self):
+            return (sys.exit, (1,))
+
+    np.save(tmp_path / "t.npy", np.array([Surprise()], dtype=object))
+    np.savez(tmp_path / "t.npz", X=np.array([[Surprise()]], dtype=object))
+    for name in ("t.npy", "t.npz"):
+        with pytest.raises(ValueError, match=name):
+            _consume(tmp_path / name)
+
+
+def test_blocks_of_changing_width_or_wrong_form_are_refused(table):
+    X, y = table
+    with pytest.raises(ValueError, match="4 columns from row 10 on, expected 5"):
+        _consume([(X[:10], y[:10]), (X[10:20, :4], y[10:20])])
+    with pytest.raises(ValueError, match="expected 3"):
+        _consume(X, columns=3)
+    with pytest.raises(ValueError, match="tuple of 4"):
+        _consume([(X, y, y, y)])
+    with pytest.raises(ValueError, match="shape"):
+        _consume([(X, y[:-1])])
+    with pytest.raises(ValueError, match="two dimensions"):
+        _consume(X[:, 0], y)
+    with pytest.raises(ValueError, match="1003 rows"):
+        _consume(X, y[:-1])
+    with pytest.raises(ValueError, match="belong into its blocks"):
+        _consume([(X, y)], y)
+    with pytest.raises(TypeError, match="only a file has"):
+        _consume(X, "label")
+    with pytest.raises(ValueError, match="rows must be at least 1"):
+        source(X, rows=0)
+
+
+# --- progress -------------------------------------------------------------------------------------
+def test_progress_says_nothing_unless_asked_and_then_rows_rate_and_time(capsys, monkeypatch):
+    blocks = [Block(np.zeros((50, 2)))] * 4
+    assert list(progress(iter(blocks), total=200, label="fit", verbose=False)) == blocks
+    assert capsys.readouterr().err == ""
+    clock = iter(range(100))
+    monkeypatch.setattr("time.monotonic", lambda: float(next(clock)))
+    list(progress(iter(blocks), total=200, label="fit", verbose=True))
+    first, *_, last = capsys.readouterr().err.splitlines()
+    assert first == "fit: 50 of 200 rows, 25%, 50 rows/s, 3 s left"
+    assert last == "fit: 200 of 200 rows, 100%, 40 rows/s, 5 s"
+    list(progress(iter(blocks), total=None, label="fit", verbose=True))
+    assert "left" not in capsys.readouterr().err
+
+
+def test_progress_on_a_terminal_rewrites_one_line(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    list(progress(iter([Block(np.zeros((50, 2)))] * 4), total=200, label="fit", verbose=True))
+    shown = capsys.readouterr().err
+    assert shown.count("\n") == 1 and shown.count("\r") >= 1

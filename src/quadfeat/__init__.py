@@ -28,6 +28,7 @@ from .kernels import (
 from .models import KernelClassifier, KernelRegressor
 from .plotting import CompareDisplay, ErrorDisplay
 from .rules import Rule
+from .storage import load, save
 
 __version__ = "0.1.0"
 
@@ -61,4 +62,6 @@ __all__ = [
     "SphericalRadial",
     "SubsampledGrid",
     "engine_info",
+    "load",
+    "save",
 ]

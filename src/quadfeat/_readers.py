@@ -19,7 +19,6 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 _CHUNK = 1 << 22  # bytes of a text file that are parsed at a time
-_DRY = 1 << 16  # rows of a narrow file between two requests that free memory be returned
 
 
 class Batch(NamedTuple):
@@ -206,17 +205,12 @@ def _parquet(path: Path, wanted: Wanted, rows: int) -> Table:
     def read(first: int) -> Iterator[Batch]:
         group = int(np.searchsorted(np.cumsum(sizes), first, side="right"))
         skip = first - sum(sizes[:group])
-        seen = 0
         with _arrow_errors(path, pa), _open_parquet(parquet, path) as file:
             groups = list(range(group, len(sizes)))
             for batch in file.iter_batches(batch_size=rows, row_groups=groups, columns=needed):
                 part, skip = batch[skip:], max(0, skip - len(batch))
                 if len(part):
                     yield _batch(part, names, wanted, dtype, path, pa)
-                seen += len(batch)
-                if seen > _DRY:
-                    seen = 0
-                    pa.default_memory_pool().release_unused()
 
     return Table(sum(sizes), tuple(names), read)
 

@@ -14,7 +14,7 @@ from .features import Matrix
 from .lbfgs import LBFGS
 from .losses import LOSSES, Loss, LossSums, Weights, curvature
 from .rules import Floats
-from .solvers import MAX_PATH, InPlaceCholesky, RidgePath
+from .solvers import MAX_PATH, InPlaceCholesky, RidgePath, norms
 from .streaming import Checkpoint, Piece, Stream, fold
 from .sums import NormalSums, RidgeSystem
 from .tuning import Tried, best, penalties
@@ -22,6 +22,7 @@ from .tuning import Tried, best, penalties
 _LOO_ROWS = 20_000  # rows, and their products with p^2, up to which every one is left out in turn
 _LOO_WORK = 1e11
 _MAX_PASSES = 1000
+_FACTORED_TOLERANCE = 1e-7  # factors have no unique minimum whose digits would be worth a pass
 _TRIAL_PASSES = 100  # of a fit that only tells whether an alpha is good
 _HELD_OUT = 5  # every fifth row of a sample judges the penalty
 
@@ -66,6 +67,28 @@ class RidgeFit:
         if rows.weight is not None:
             leverage *= np.minimum(rows.weight, 1.0)[:, None]
         return np.asarray(rows.y - (rows.y - fitted) / (1 - np.minimum(leverage, 1 - 1e-12)))
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """What deviations of predictions need: (p, p) with the root L' of G + alpha I above."""
+
+    root: Floats
+    feature_mean: Floats
+    intercept_leverage: float
+
+    @classmethod
+    def of(cls, fit: RidgeFit) -> Posterior | None:
+        """The posterior of a fit; None for signed maps and above 8192 columns."""
+        if fit.cholesky is None or len(fit.coefficients) > MAX_PATH:
+            return None
+        system = fit.system
+        return cls(fit.cholesky.root, system.feature_mean, system.intercept_leverage)
+
+    def deviations(self, Z: Matrix) -> Floats:
+        """The deviation of f at rows of features, (n,), in units of the noise's."""
+        centred = np.asarray(Z, dtype=np.float64) - self.feature_mean
+        return np.sqrt(norms(self.root, centred) + self.intercept_leverage)
 
 
 def ridge_sums(
@@ -226,6 +249,7 @@ def fit_loss(
     root = np.sqrt(np.maximum(values[:rank], values[0] * 1e-8))
     U, V = left[:, :rank] * root, right[:rank].T * root
     low = Weights(*shape, rank=rank, intercept=intercept)
+    descent.tolerance = max(tolerance, _FACTORED_TOLERANCE)
     theta = descent.run(f"rank {rank}", low, low.join([U, V], b), metric.factored(low, U, V))
     return *low.matrix(theta), descent.passes
 
@@ -251,7 +275,7 @@ class _Metric:
         if "gram" in checkpoint.lasting:
             gram = checkpoint.lasting["gram"].copy()
         else:
-            sums = ridge_sums(_Untargeted(stream), checkpoint, p, 0)
+            sums = ridge_sums(stream, checkpoint, p, 0)
             gram = np.zeros((p + 1, p + 1))
             gram[:p, :p], gram[p, :p], gram[p, p] = sums.gram, sums.feature_sum, sums.weight
             gram *= curvature(name, t)
@@ -288,17 +312,6 @@ class _Metric:
             return weights.join([solved @ of_u, dV @ of_v], b / self._mass)
 
         return apply
-
-
-class _Untargeted:
-    """A stream whose targets are left out, for the sums of features alone."""
-
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
-
-    def pieces(self, label: str, start: int = 0) -> Iterator[Piece]:
-        for piece in self._stream.pieces(label, start):
-            yield Piece(piece.Z, np.empty((len(piece.Z), 0)), piece.weight, piece.done)
 
 
 @dataclass(eq=False)

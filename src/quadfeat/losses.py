@@ -7,6 +7,7 @@ classes share one score.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -140,6 +141,10 @@ class LossSums:
         else:
             parts = [Z.T @ (slopes @ narrow[1]), slopes.T @ inner]
         self.gradient += self._weights.join(parts, slope.sum(axis=0))
+
+    def blank(self) -> Callable[[], LossSums]:
+        """Makes sums of this kind, at this point, without rows."""
+        return functools.partial(LossSums, self._loss, self._weights, self._theta)
 
     def merge(self, other: LossSums) -> None:
         """Add the sums of other rows at the same point."""

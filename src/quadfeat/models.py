@@ -21,12 +21,30 @@ from sklearn.utils.validation import (
 from ._checks import check_choice, check_count, check_positive
 from .calibration import fit_slope, probabilities
 from .data import Block, Source, _is_blocks, source
+from .distributed import ClusterStream, Partitions, is_collection, lazily
 from .features import FeatureMap, Matrix
-from .fitting import RidgeFit, Rows, fit_loss, fit_ridge, noise_variance, ridge_sums, tune_alpha
+from .fitting import (
+    Posterior,
+    RidgeFit,
+    Rows,
+    fit_loss,
+    fit_ridge,
+    noise_variance,
+    ridge_sums,
+    tune_alpha,
+)
 from .losses import indicators
 from .rules import Floats
 from .solvers import MAX_PATH
-from .streaming import Checkpoint, FeatureStream, evaluate, parameters_fingerprint
+from .streaming import (
+    Checkpoint,
+    Encode,
+    FeatureStream,
+    Stream,
+    evaluate,
+    fold,
+    parameters_fingerprint,
+)
 from .sums import NormalSums
 from .survey import Survey, survey
 from .tuning import Tried, seeded, tune_bandwidth
@@ -55,7 +73,14 @@ class _KernelModel(BaseEstimator):
     _target_rules: ClassVar[dict[str, Any]] = {}  # what scikit-learn is to check of y
 
     # --- data in ----------------------------------------------------------------------------------
-    def _source(self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True) -> Source:
+    def _source(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True
+    ) -> Source | Partitions:
+        if is_collection(X):
+            parts = Partitions(X, y, sample_weight)
+            if reset and parts.columns is not None:
+                self.feature_names_in_ = np.array(parts.columns, dtype=object)
+            return parts
         if _is_stream(X):
             columns = None if reset else self._columns()
             made = source(X, y, sample_weight, columns=columns)
@@ -105,7 +130,7 @@ class _KernelModel(BaseEstimator):
                 f"60.0 writes once a minute"
             )
 
-    def _opened_checkpoint(self, data: Source) -> Checkpoint:
+    def _opened_checkpoint(self, data: Source | Partitions) -> Checkpoint:
         if self.checkpoint is None:
             return Checkpoint(None, 0.0, {})
         ignored = ("checkpoint", "checkpoint_interval", "verbose")
@@ -115,6 +140,20 @@ class _KernelModel(BaseEstimator):
             "parameters": type(self).__name__ + parameters_fingerprint(chosen),
         }
         return Checkpoint(self.checkpoint, self.checkpoint_interval, identity)
+
+    def _look(self, data: Source | Partitions, *, labels: bool) -> Survey:
+        if isinstance(data, Partitions):
+            return data.survey(labels=labels)
+        return survey(data, labels=labels, verbose=self.verbose)
+
+    def _stream(
+        self, data: Source | Partitions, look: Survey, encode: Encode, *, keep: bool = False
+    ) -> Stream:
+        if isinstance(data, Partitions):
+            return ClusterStream(data, self.features_, encode)
+        return FeatureStream(
+            data, self.features_, encode, n_rows=look.n_rows, keep=keep, verbose=self.verbose
+        )
 
     # --- the map ----------------------------------------------------------------------------------
     def _fit_map(self, look: Survey) -> None:
@@ -152,7 +191,7 @@ class _KernelModel(BaseEstimator):
 
     # --- ridge ------------------------------------------------------------------------------------
     def _solve(
-        self, sums: NormalSums, sample: Rows, stream: FeatureStream | None, *, copy: bool
+        self, sums: NormalSums, sample: Rows, stream: Stream | None, *, copy: bool
     ) -> RidgeFit:
         system = sums.system(intercept=self.fit_intercept, signs=self.features_.signs_, copy=copy)
         rows = Rows(sample.Z, self._ridge_targets(sample.y), sample.weight)
@@ -271,18 +310,17 @@ class KernelRegressor(RegressorMixin, _KernelModel):
 
         Parameters
         ----------
-        X : array, CSR matrix, memory map, DataFrame; a path; or blocks (X, y) or (X, y, weight)
+        X : array, CSR matrix, memory map, DataFrame; a path; blocks (X, y) or (X, y, weight); or a
+            Dask array or DataFrame, whose partitions are folded where they are
         y : (n,) or (n, t); for a file the name of its column
         sample_weight : (n,) or None; for a file the name of its column
         """
         self._check()
         data = self._source(X, y, sample_weight)
         checkpoint = self._opened_checkpoint(data)
-        look = survey(data, labels=False, verbose=self.verbose)
+        look = self._look(data, labels=False)
         self._begin(look)
-        stream = FeatureStream(
-            data, self.features_, self._encoded, n_rows=look.n_rows, verbose=self.verbose
-        )
+        stream = self._stream(data, look, self._encoded)
         p, t = self.features_._n_features_out, len(self._shift)
         sums = ridge_sums(stream, checkpoint, p, t)
         self._finish(sums, self._sample(look), stream, copy=False)
@@ -300,12 +338,11 @@ class KernelRegressor(RegressorMixin, _KernelModel):
         self._check()
         first = not hasattr(self, "_sums")
         data = self._source(X, y, sample_weight, reset=first)
-        look = survey(data, labels=False)
+        look = self._look(data, labels=False)
         if first:
             self._begin(look)
             self._sums = NormalSums(self.features_._n_features_out, len(self._shift))
-        for piece in FeatureStream(data, self.features_, self._encoded).pieces("sums"):
-            self._sums.add(piece.Z, piece.y, piece.weight)
+        fold(self._stream(data, look, self._encoded), self._sums, Checkpoint(None, 0.0, {}), "sums")
         self._finish(self._sums, self._sample(look), None, copy=True)
         return self
 
@@ -327,17 +364,16 @@ class KernelRegressor(RegressorMixin, _KernelModel):
             )
         return targets - self._shift, block.weight
 
-    def _finish(
-        self, sums: NormalSums, sample: Rows, stream: FeatureStream | None, *, copy: bool
-    ) -> None:
+    def _finish(self, sums: NormalSums, sample: Rows, stream: Stream | None, *, copy: bool) -> None:
         fit = self._solve(sums, sample, stream, copy=copy)
         noise = noise_variance(fit, sample)
         intercept = fit.intercept + self._shift
         self.coef_ = fit.coefficients[:, 0] if self._single else fit.coefficients.T
         self.intercept_ = float(intercept[0]) if self._single else intercept
         self.noise_ = float(noise[0]) if self._single else noise
-        self._posterior = fit if len(fit.coefficients) <= MAX_PATH else None
+        self._posterior = Posterior.of(fit)
 
+    @lazily
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """f(x), (n,) or (n, t), and the standard deviation of f(x) given the data.
 
@@ -367,19 +403,12 @@ class KernelRegressor(RegressorMixin, _KernelModel):
         return mean, spread * noise if self._single else np.outer(spread, noise)
 
     def _deviations(self) -> Any:
-        fit = self._posterior
-        if fit is None or fit.cholesky is None:
+        if self._posterior is None:
             raise ValueError(
                 f"return_std=True needs a map without negative weights and of at most {MAX_PATH} "
                 f"columns; KernelFeatures(n_components=1024) is one"
             )
-        system, cholesky = fit.system, fit.cholesky
-
-        def deviation(Z: Matrix) -> Floats:
-            centred = np.asarray(Z, dtype=np.float64) - system.feature_mean
-            return np.sqrt(cholesky.norms(centred) + system.intercept_leverage)
-
-        return deviation
+        return self._posterior.deviations
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -494,14 +523,15 @@ class KernelClassifier(ClassifierMixin, _KernelModel):
 
         Parameters
         ----------
-        X : array, CSR matrix, memory map, DataFrame; a path; or blocks (X, y) or (X, y, weight)
+        X : array, CSR matrix, memory map, DataFrame; a path; blocks (X, y) or (X, y, weight); or a
+            Dask array or DataFrame, whose partitions are folded where they are
         y : (n,) labels; for a file the name of its column
         sample_weight : (n,) or None; for a file the name of its column
         """
         self._check()
         data = self._source(X, y, sample_weight)
         checkpoint = self._opened_checkpoint(data)
-        look = survey(data, labels=True, verbose=self.verbose)
+        look = self._look(data, labels=True)
         self._begin(look, look.classes)
         sample = self._sample(look)
         p, t = self.features_._n_features_out, self._n_scores
@@ -516,7 +546,7 @@ class KernelClassifier(ClassifierMixin, _KernelModel):
         self.alpha_ = float(alpha)
         W, b, self.n_passes_ = fit_loss(
             self.loss,
-            self._stream(data, look, self._encoded),
+            self._stream(data, look, self._encoded, keep=True),
             checkpoint,
             (p, t),
             alpha=self.alpha_,
@@ -534,16 +564,6 @@ class KernelClassifier(ClassifierMixin, _KernelModel):
         work = look.n_rows * self.features_._n_features_out * self._n_scores
         return 1e-18 if work <= _SMALL_WORK else 1e-9
 
-    def _stream(self, data: Source, look: Survey, encode: Any) -> FeatureStream:
-        return FeatureStream(
-            data,
-            self.features_,
-            encode,
-            n_rows=look.n_rows,
-            keep=self.loss != "ridge",
-            verbose=self.verbose,
-        )
-
     @available_if(_ridge_only)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add rows to the fit; the first batch decides the map, every one costs a solution (p^3).
@@ -558,12 +578,16 @@ class KernelClassifier(ClassifierMixin, _KernelModel):
         self._check()
         first = not hasattr(self, "_sums")
         data = self._source(X, y, sample_weight, reset=first)
-        look = survey(data, labels=True)
+        look = self._look(data, labels=True)
         if first:
             self._begin(look, look.classes if classes is None else np.unique(classes))
             self._sums = NormalSums(self.features_._n_features_out, self._n_scores)
-        for piece in FeatureStream(data, self.features_, self._encoded_signs).pieces("sums"):
-            self._sums.add(piece.Z, piece.y, piece.weight)
+        fold(
+            self._stream(data, look, self._encoded_signs),
+            self._sums,
+            Checkpoint(None, 0.0, {}),
+            "sums",
+        )
         self._finish(self._sums, self._sample(look), None, copy=True)
         return self
 
@@ -615,20 +639,20 @@ class KernelClassifier(ClassifierMixin, _KernelModel):
     def _ridge_targets(self, y: Any) -> Floats:
         return indicators(y, self._n_scores)
 
-    def _finish(
-        self, sums: NormalSums, sample: Rows, stream: FeatureStream | None, *, copy: bool
-    ) -> None:
+    def _finish(self, sums: NormalSums, sample: Rows, stream: Stream | None, *, copy: bool) -> None:
         fit = self._solve(sums, sample, stream, copy=copy)
         self.coef_, self.intercept_ = np.ascontiguousarray(fit.coefficients.T), fit.intercept
         left_out = fit.left_out(Rows(sample.Z, self._ridge_targets(sample.y), sample.weight))
         self._slope = fit_slope(left_out, sample.y, sample.weight)
 
+    @lazily
     def decision_function(self, X: Any) -> Floats:
         """Scores, (n,) for two classes, else (n, classes); the largest wins."""
         check_is_fitted(self)
         scores = self._scores(X)
         return scores[:, 0] if self._n_scores == 1 else scores
 
+    @lazily
     def predict(self, X: Any) -> Any:
         """The class of each row, (n,)."""
         scores = self.decision_function(X)
@@ -636,6 +660,7 @@ class KernelClassifier(ClassifierMixin, _KernelModel):
         return self.classes_[codes]
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @lazily
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each class, (n, classes), in the order of `classes_`."""
         check_is_fitted(self)

@@ -238,8 +238,18 @@ class InPlaceCholesky:
 
     def norms(self, rows: Floats) -> Floats:
         """z'(gram + alpha I)^-1 z of each row z, (n,)."""
-        half = solve_triangular(self._gram.T, rows.T, lower=True, check_finite=False)
-        return np.einsum("ij,ij->j", half, half)
+        return norms(self._gram, rows)
+
+    @property
+    def root(self) -> Floats:
+        """(p, p) with L' in its upper triangle; the lower one is not part of it."""
+        return self._gram
+
+
+def norms(root: Floats, rows: Floats) -> Floats:
+    """|L^-1 z|^2 of each row z, (n,), for the upper triangle L' of root."""
+    half = solve_triangular(root.T, rows.T, lower=True, check_finite=False)
+    return np.einsum("ij,ij->j", half, half)
 
 
 def _raise_if(info: int, routine: str) -> None:

@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from scipy import sparse
 
-from . import storage
+from . import _archive
 from ._engine import empty
 from ._progress import progress
 from .data import Block, Source
@@ -43,11 +43,22 @@ class Sums(Protocol):
 
     def state(self) -> dict[str, Any]: ...
 
+    def blank(self) -> Callable[[], Any]: ...
+
+    def merge(self, other: Any) -> None: ...
+
 
 class Stream(Protocol):
     """Pieces that can be passed over again."""
 
     def pieces(self, label: str, start: int = 0) -> Iterator[Piece]: ...
+
+
+@runtime_checkable
+class Gathering(Protocol):
+    """A stream whose pieces are added up where they are, by others."""
+
+    def gather(self, sums: Sums) -> None: ...
 
 
 class FeatureStream:
@@ -150,11 +161,11 @@ class Checkpoint:
         self._stage, self._block = "", 0
         self._arrays: dict[str, Any] = {}
         self._lasting: dict[str, Any] = {}
-        if self._path is not None and self._path.exists():
+        if self._path is not None and self.exists:
             self._read(self._path)
 
     def _read(self, path: Path) -> None:
-        manifest, arrays = storage.read(path)
+        manifest, arrays = _archive.read(path)
         theirs = manifest.get("identity")
         for what, value in self._identity.items():
             if not isinstance(theirs, dict) or theirs.get(what) != value:
@@ -170,6 +181,11 @@ class Checkpoint:
     @property
     def active(self) -> bool:
         return self._path is not None
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a file to go on from."""
+        return self._path is not None and self._path.exists()
 
     @property
     def lasting(self) -> dict[str, Any]:
@@ -193,7 +209,7 @@ class Checkpoint:
         named = {f"lasting/{name}": array for name, array in self._lasting.items()}
         named |= {f"now/{name}": array for name, array in arrays.items()}
         manifest = {"identity": self._identity, "stage": stage, "block": block}
-        storage.write(self._path, manifest, named)
+        _archive.write(self._path, manifest, named)
         self._written = time.monotonic()
 
 
@@ -213,6 +229,9 @@ def fold(
     stage : str, which also labels the progress
     beside : function, further arrays that a checkpoint must hold
     """
+    if isinstance(stream, Gathering):
+        stream.gather(sums)
+        return
     done = start
     try:
         for piece in stream.pieces(stage, start):
@@ -222,11 +241,11 @@ def fold(
                 if checkpoint.due():
                     checkpoint.write(stage, done, {**sums.state(), **beside()})
     except KeyboardInterrupt:
-        if checkpoint.active:
-            raise KeyboardInterrupt(
-                "stopped; the checkpoint is whole, and the same fit goes on from it"
-            ) from None
-        raise
+        if not checkpoint.exists:
+            raise
+        raise KeyboardInterrupt(
+            "stopped; the checkpoint is whole, and the same fit with it goes on from there"
+        ) from None
 
 
 def parameters_fingerprint(parameters: dict[str, Any]) -> str:

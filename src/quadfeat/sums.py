@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -45,8 +47,8 @@ class NormalSums:
         self._scratch: Matrix | None = None
 
     def add(self, Z: Matrix, Y: Matrix, weight: Floats | None = None) -> None:
-        """Add rows: features (n, p), targets (n, t), weights (n,)."""
-        Y = np.asarray(Y, dtype=np.float64)
+        """Add rows: features (n, p), targets (n, t), weights (n,); no target counts if t is 0."""
+        Y = np.asarray(Y, dtype=np.float64) if len(self.target_sum) else np.empty((len(Z), 0))
         root = np.ones(len(Z)) if weight is None else np.sqrt(weight)
         if weight is not None:
             Z = Z * root[:, None].astype(Z.dtype)
@@ -73,6 +75,13 @@ class NormalSums:
                 out = self._scratch[: shape[0] * shape[1]].reshape(shape)
                 np.matmul(Z[:, rows].T, panel, out=out)
                 self.gram[rows, start:stop] += out
+
+    def blank(self) -> Callable[[], NormalSums]:
+        """Makes sums of this kind without rows; small, so that it can travel."""
+        return functools.partial(NormalSums, *self.cross.shape)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_scratch": None}
 
     def merge(self, other: NormalSums) -> None:
         """Add the sums of other rows; the order of merging changes only the rounding."""

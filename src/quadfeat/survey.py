@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ._progress import progress
-from .data import Source
+from .data import Block, Source
 from .features import Matrix
 from .rules import Floats
 
@@ -57,53 +57,80 @@ class Survey:
 
 def survey(source: Source, *, labels: bool, verbose: bool = False) -> Survey:
     """Read a source once; `labels` asks for the classes."""
-    sample = _EveryKth()
+    sample = EveryKth()
     weights: Counter[Any] = Counter()
     n_rows = 0
     blocks = progress(
         source.blocks(), total=source.n_rows, label="looking at the data", verbose=verbose
     )
     for block in blocks:
-        if block.y is None:
-            raise ValueError(
-                f"{source.name} has no target; give y, an array, or for a file its column's name"
-            )
-        if block.weight is not None and (block.weight < 0).any():
-            raise ValueError(f"sample_weight must not be negative, got {block.weight.min()}")
-        sample.add(n_rows, block.X, block.y, block.weight)
+        check_block(block, source.name)
+        sample.add(every_kth(block, n_rows, sample.step))
         n_rows += len(block)
         if labels:
-            names, codes = np.unique(block.y, return_inverse=True)
-            for name, total in zip(names, np.bincount(codes, block.weight), strict=True):
-                weights[name] += total
+            weights += label_weights(block)
+    return surveyed(source.name, n_rows, sample, weights)
+
+
+def check_block(block: Block, name: str) -> None:
+    """Refuse rows without targets, and negative weights."""
+    if block.y is None:
+        raise ValueError(f"{name} has no target; give y, an array, or for a file its column's name")
+    if block.weight is not None and (block.weight < 0).any():
+        raise ValueError(f"sample_weight must not be negative, got {block.weight.min()}")
+
+
+def label_weights(block: Block) -> Counter[Any]:
+    """The total weight of each label that has any."""
+    names, codes = np.unique(block.y, return_inverse=True)
+    totals = np.bincount(codes, block.weight).tolist()
+    return +Counter(dict(zip(names, totals, strict=True)))
+
+
+def surveyed(name: str, n_rows: int, sample: EveryKth, weights: Counter[Any]) -> Survey:
+    """What was seen, put together."""
     X, y, weight = sample.rows()
     if len(X) == 0:
-        raise ValueError(f"{source.name} has no rows with a weight above zero")
-    classes = np.array(sorted(name for name, total in weights.items() if total > 0))
-    totals = np.array([weights[name] for name in classes.tolist()])
+        raise ValueError(f"{name} has no rows with a weight above zero")
+    classes = np.array(sorted(weights))
+    totals = np.array([weights[each] for each in classes.tolist()])
     return Survey(n_rows, X, y, weight, classes, totals)
 
 
-class _EveryKth:
+Part = tuple[Any, Any, Any, Any]  # numbers of rows, X, y, weight
+
+
+def every_kth(block: Block, first: int, step: int) -> Part:
+    """Rows of a block whose number is a multiple of `step`; its first row has number `first`."""
+    rows = np.arange(-first % step, len(block), step)
+    if block.weight is not None:
+        rows = rows[block.weight[rows] > 0]
+    dense = block.X[rows].toarray() if sparse.issparse(block.X) else block.X[rows]
+    kept = None if block.weight is None else block.weight[rows]
+    return first + rows, dense, block.y[rows], kept
+
+
+def sample_size(n_columns: int) -> int:
+    """How many rows a sample may have."""
+    return min(_SAMPLE, max(1, _SAMPLE_VALUES // n_columns))
+
+
+class EveryKth:
     """Every k-th row, where k doubles whenever there are too many: no random number, one pass."""
 
     def __init__(self) -> None:
-        self._step = 1
-        self._parts: list[tuple[Any, ...]] = []
+        self.step = 1
+        self._parts: list[Part] = []
 
-    def add(self, first: int, X: Any, y: Any, weight: Any) -> None:
-        rows = np.arange(-first % self._step, X.shape[0], self._step)
-        if weight is not None:
-            rows = rows[weight[rows] > 0]
-        dense = X[rows].toarray() if sparse.issparse(X) else X[rows]
-        kept = None if weight is None else weight[rows]
-        self._parts.append((first + rows, dense, y[rows], kept))
-        limit = min(_SAMPLE, max(1, _SAMPLE_VALUES // X.shape[1]))
-        while sum(len(part[0]) for part in self._parts) > limit:
-            self._step *= 2
-            self._parts = [_thinned(part, self._step) for part in self._parts]
+    def add(self, part: Part) -> None:
+        """Add rows that `every_kth` found, in their order."""
+        self._parts.append(part)
+        while sum(len(each[0]) for each in self._parts) > sample_size(part[1].shape[1]):
+            self.step *= 2
+            self._parts = [_thinned(each, self.step) for each in self._parts]
 
     def rows(self) -> tuple[Any, Any, Any]:
+        """X, y and weight of the sample."""
         if not self._parts:
             return np.empty((0, 0)), None, None
         _, X, y, weight = zip(*self._parts, strict=True)
@@ -114,6 +141,7 @@ class _EveryKth:
         )
 
 
-def _thinned(part: tuple[Any, ...], step: int) -> tuple[Any, ...]:
+def _thinned(part: Part, step: int) -> Part:
     keep = part[0] % step == 0
-    return tuple(None if each is None else each[keep] for each in part)
+    number, X, y, weight = part
+    return number[keep], X[keep], y[keep], None if weight is None else weight[keep]

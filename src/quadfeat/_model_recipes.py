@@ -1,0 +1,166 @@
+"""What of the models is stored in a file, as `_recipes` says it of maps and kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._recipes import (
+    Check,
+    Recipe,
+    absent,
+    any_estimator,
+    array,
+    data_class,
+    either,
+    instance,
+    list_of,
+    plain,
+    require,
+)
+from .features import FeatureMap
+from .fitting import Posterior
+from .models import KernelClassifier, KernelRegressor
+from .sums import NormalSums
+from .tuning import Tried
+
+_floats = "float64"
+
+
+def _finish_sums(sums: NormalSums) -> None:
+    p, t = sums.cross.shape
+    shapes = {"gram": (p, p), "feature_sum": (p,), "target_sum": (t,), "target_square": (t,)}
+    for name, shape in shapes.items():
+        require(getattr(sums, name).shape == shape, f"{name} of the sums is not of shape {shape}")
+
+
+def _finish_posterior(posterior: Posterior) -> None:
+    p = len(posterior.feature_mean)
+    require(posterior.root.shape == (p, p), "the root of the posterior does not fit its mean")
+    require(bool((posterior.root.diagonal() > 0).all()), "the root of the posterior is singular")
+
+
+def _finish_model(made: Any, n_scores: int) -> int:
+    """The columns of a model's map, after checking that coefficients belong to it."""
+    made._check()
+    require(hasattr(made.features_, "n_features_in_"), "the map is not fitted")
+    d, p = made.features_.n_features_in_, made.features_._n_features_out
+    require(made.n_features_in_ == d, "the map has other columns")
+    for name in ("feature_names_in_", "_named_columns"):
+        require(len(getattr(made, name, range(d))) == d, f"{name} is not one per column")
+    if hasattr(made, "_sums"):
+        require(made._sums.cross.shape == (p, n_scores), "the sums are those of another map")
+    return int(p)
+
+
+def _finish_regressor(made: KernelRegressor) -> None:
+    t = len(made._shift)
+    p = _finish_model(made, t)
+    single = made._single
+    require(t == 1 or not single, "one target has several means")
+    require(made.coef_.shape == ((p,) if single else (t, p)), "coef_ does not fit the map")
+    for value in (made.intercept_, made.noise_):
+        require(np.shape(value) == (() if single else (t,)), "there is not one number per target")
+    if made._posterior is not None:
+        require(len(made._posterior.feature_mean) == p, "the posterior is that of another map")
+
+
+def _finish_classifier(made: KernelClassifier) -> None:
+    n = len(made.classes_)
+    require(n >= 2 and len(np.unique(made.classes_)) == n, "the classes are not distinct")
+    scores = 1 if n == 2 else n
+    p = _finish_model(made, scores)
+    require(made._n_scores == scores, "the scores are not those of the classes")
+    require(made.coef_.shape == (scores, p), "coef_ does not fit the map and the classes")
+    require(made.intercept_.shape == (scores,), "intercept_ is not one per score")
+    require(made._factors is None or len(made._factors) == n, "a class has no weight")
+    require(made.loss != "ridge" or hasattr(made, "_slope"), "the calibration is missing")
+
+
+def _labels(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "biufUO"
+
+
+_parameters: dict[str, Check] = {
+    "features": either(absent, instance(FeatureMap)),
+    "class_weight": either(absent, instance(str), instance(dict)),
+    "fit_intercept": instance(bool),
+    "verbose": instance(bool),
+    "checkpoint_interval": instance(int, float),
+}
+_fitted: dict[str, Check] = {
+    "n_features_in_": instance(int),
+    "features_": instance(FeatureMap),
+    "coef_": array(_floats, 1, 2),
+    "alpha_": instance(float),
+    "tuning_": list_of(instance(Tried)),
+}
+_maybe: dict[str, Check] = {
+    **any_estimator,
+    "_named_columns": list_of(instance(str)),
+    "_sums": instance(NormalSums),
+}
+
+
+def _model(kind: type, fitted: dict[str, Check], finish: Any, **maybe: Check) -> Recipe:
+    names = Recipe(kind, forgotten=("checkpoint",)).names
+    return Recipe(
+        kind,
+        stored={**_fitted, **fitted},
+        parameters={name: _parameters.get(name, plain) for name in names},
+        optional={**_maybe, **maybe},
+        # A file must not be able to say where a later fit will write.
+        forgotten=("checkpoint",),
+        finish=finish,
+    )
+
+
+_RECIPES = (
+    data_class(Tried),
+    data_class(
+        Posterior, _finish_posterior, root=array(_floats, 2), feature_mean=array(_floats, 1)
+    ),
+    Recipe(
+        NormalSums,
+        parameters={
+            "gram": array(_floats, 2),
+            "cross": array(_floats, 2),
+            "feature_sum": array(_floats, 1),
+            "target_sum": array(_floats, 1),
+            "target_square": array(_floats, 1),
+            "weight": array(_floats, 0),
+            "n_rows": array(_floats, 0),
+        },
+        finish=_finish_sums,
+        state=NormalSums.state,
+        make=lambda **state: NormalSums.from_state(state),
+    ),
+    _model(
+        KernelRegressor,
+        {
+            "intercept_": either(instance(float), array(_floats, 1)),
+            "noise_": either(
+                instance(float), lambda v: isinstance(v, np.ndarray) and v.dtype == np.float64
+            ),
+            "_shift": array(_floats, 1),
+            "_single": instance(bool),
+            "_posterior": either(absent, instance(Posterior)),
+        },
+        _finish_regressor,
+    ),
+    _model(
+        KernelClassifier,
+        {
+            "intercept_": array(_floats, 1),
+            "classes_": _labels,
+            "_n_scores": instance(int),
+            "_factors": either(absent, array(_floats, 1)),
+        },
+        _finish_classifier,
+        _slope=instance(float),
+        n_passes_=instance(int),
+    ),
+)
+
+RECIPES = {recipe.kind.__name__: recipe for recipe in _RECIPES}

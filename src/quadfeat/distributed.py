@@ -1,0 +1,254 @@
+"""Fits on a cluster: blocks of rows stay on their workers, and only sums travel.
+
+A fit looks at the data (lengths and labels of partitions, and a sample of rows, come to the
+client), learns the map there, and sends it to the workers. Each partition is folded into partial
+sums where it is; partial sums are merged in pairs, by a tree that depends on the order of the
+partitions alone. So the result does not depend on the number of workers, on which of them did
+what, or on how often one died. Features never leave the worker that made them.
+
+Works with every scheduler of Dask: a `dask.distributed` client if there is one, else threads.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .data import Block, source
+from .features import FeatureMap
+from .streaming import Encode, FeatureStream, Piece, Sums
+from .survey import (
+    EveryKth,
+    Part,
+    Survey,
+    check_block,
+    every_kth,
+    label_weights,
+    sample_size,
+    surveyed,
+)
+
+
+def is_collection(X: Any) -> bool:
+    """Whether X is a collection of Dask, told without importing it."""
+    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
+
+
+@dataclass(frozen=True, eq=False)
+class Glance:
+    """What one partition tells of itself."""
+
+    n_rows: int
+    n_positive: int  # with a weight above zero
+    n_columns: int
+    weights: Counter[Any]  # of the labels, where they were asked for
+
+
+class Partitions:
+    """A dask.array or dask.dataframe with its targets and weights, partition by partition.
+
+    Parameters
+    ----------
+    X : dask array (n, d) or DataFrame; its partitions of rows are those of the fit
+    y : dask array or Series, (n,) or (n, t)
+    sample_weight : dask array or Series (n,), or None
+    """
+
+    name = "the Dask collection"
+
+    def __init__(self, X: Any, y: Any, sample_weight: Any = None) -> None:
+        if y is None or not is_collection(y):
+            raise TypeError(
+                f"y must be a Dask collection with the partitions of X, got {type(y).__name__}; "
+                f"dask.array.from_array(y, chunks=X.chunks[0]) makes one"
+            )
+        self.columns = tuple(map(str, X.columns)) if hasattr(X, "columns") else None
+        chunks = getattr(X, "chunks", (None,))[0]
+        parts = [_delayed(X, None), _delayed(y, chunks)]
+        parts.append([None] * len(parts[0]))
+        if sample_weight is not None:
+            parts[2] = _delayed(sample_weight, chunks)
+        counts = [len(part) for part in parts]
+        if len(set(counts)) > 1:
+            raise ValueError(
+                f"X, y and sample_weight must have the same partitions, got "
+                f"{', '.join(map(str, counts))} of them"
+            )
+        self._parts = list(zip(*parts, strict=True))
+
+    @property
+    def fingerprint(self) -> str:
+        raise ValueError(
+            "checkpoint is for fits on one machine; on a cluster the scheduler makes lost sums "
+            "again, so leave checkpoint=None"
+        )
+
+    def survey(self, *, labels: bool) -> Survey:
+        """Lengths, labels and every k-th row, as a look at a local source finds them."""
+        glances: list[Glance] = self._each(_glance, labels)
+        n_rows = sum(each.n_rows for each in glances)
+        weights: Counter[Any] = Counter()
+        for each in glances:
+            weights += each.weights
+        # About as many rows as the sample keeps, and at most twice as many.
+        fit = sum(each.n_positive for each in glances) // sample_size(glances[0].n_columns)
+        step = 1 << max(0, fit.bit_length() - 1)
+        firsts = np.cumsum([0, *(each.n_rows for each in glances[:-1])]).tolist()
+        sample = EveryKth()
+        for parts in self._each(_every, step, own=firsts):
+            for part in parts:
+                sample.add(part)
+        return surveyed(self.name, n_rows, sample, weights)
+
+    def _each(self, function: Callable[..., Any], *args: Any, own: Any = None) -> list[Any]:
+        """A function of every partition, and of its own of the values in `own`, on the client."""
+        dask = importlib.import_module("dask")
+        call = dask.delayed(function, pure=False)
+        own = [None] * len(self._parts) if own is None else own
+        tasks = [call(part, value, *args) for part, value in zip(self._parts, own, strict=True)]
+        return list(dask.compute(*tasks))
+
+    def blocks(self) -> Iterator[Block]:
+        """The rows themselves, one partition at a time on the client: for few rows."""
+        dask = importlib.import_module("dask")
+        for part in self._parts:
+            (rows,) = dask.compute(part)
+            yield from source(*rows).blocks()
+
+    def gather(self, partial: Callable[..., Any]) -> Any:
+        """`partial(X, y, weight)` of every partition where it is, merged by a fixed tree."""
+        dask = importlib.import_module("dask")
+        work = dask.delayed(partial, pure=False, traverse=False)
+        level = [work(*part) for part in self._parts]
+        merge = dask.delayed(_merged, pure=False)
+        while len(level) > 1:
+            pairs = [merge(*level[i : i + 2]) for i in range(0, len(level) - 1, 2)]
+            level = pairs + level[2 * len(pairs) :]
+        # The map goes with the graph, so that the scheduler can give it to a new worker.
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"}):
+            (total,) = dask.compute(level[0])
+        return total
+
+
+class ClusterStream:
+    """The features of partitions, made on the workers; a `streaming.Stream`.
+
+    Parameters
+    ----------
+    partitions : Partitions
+    features : fitted FeatureMap
+    encode : function of a Block, its target and weight as the sums want them
+    """
+
+    def __init__(self, partitions: Partitions, features: FeatureMap, encode: Encode) -> None:
+        self._partitions, self._features, self._encode = partitions, features, encode
+
+    def gather(self, sums: Sums) -> None:
+        """Add all rows of the collection to the sums."""
+        partial = _Partial(sums.blank(), self._features, self._encode)
+        sums.merge(self._partitions.gather(partial))
+
+    def pieces(self, label: str, start: int = 0) -> Iterator[Piece]:
+        """Pieces made on the client, for passes that only few rows get."""
+        blocks = list(self._partitions.blocks())
+        local = source([(block.X, block.y, block.weight) for block in blocks])
+        return FeatureStream(local, self._features, self._encode).pieces(label, start)
+
+
+@dataclass(frozen=True, eq=False)
+class _Partial:
+    """The task of a worker: one partition to sums."""
+
+    blank: Callable[[], Any]
+    features: FeatureMap
+    encode: Encode
+
+    def __call__(self, X: Any, y: Any, weight: Any) -> Any:
+        sums = self.blank()
+        stream = FeatureStream(source(X, y, weight), self.features, self.encode)
+        for piece in stream.pieces("sums"):
+            sums.add(piece.Z, piece.y, piece.weight)
+        return sums
+
+
+def _merged(left: Any, right: Any) -> Any:
+    # Dask may need the left sums again if a worker dies, so they must not change.
+    total = left.blank()()
+    total.merge(left)
+    total.merge(right)
+    return total
+
+
+def _glance(part: Any, _: None, labels: bool) -> Glance:
+    n_rows = n_positive = 0
+    weights: Counter[Any] = Counter()
+    for block in source(*part).blocks():
+        check_block(block, Partitions.name)
+        n_rows += len(block)
+        positive = len(block) if block.weight is None else np.count_nonzero(block.weight)
+        n_positive += int(positive)
+        if labels:
+            weights += label_weights(block)
+    return Glance(n_rows, n_positive, int(part[0].shape[1]), weights)
+
+
+def _every(part: Any, first: int, step: int) -> list[Part]:
+    found = []
+    for block in source(*part).blocks():
+        found.append(every_kth(block, first, step))
+        first += len(block)
+    return found
+
+
+def _delayed(collection: Any, chunks: Any) -> list[Any]:
+    """The partitions of rows of a collection, after giving it those of X where both are known."""
+    if hasattr(collection, "to_delayed") and not hasattr(collection, "chunks"):
+        return list(collection.to_delayed())
+    if collection.ndim == 2:
+        collection = collection.rechunk({1: -1})
+    known = chunks is not None and not np.isnan([*chunks, *collection.chunks[0]]).any()
+    if known and collection.chunks[0] != chunks:
+        if sum(chunks) != collection.shape[0]:
+            raise ValueError(f"X has {sum(chunks)} rows, and y or a weight {collection.shape[0]}")
+        collection = collection.rechunk({0: chunks})
+    return list(collection.to_delayed().ravel())
+
+
+# --- prediction -----------------------------------------------------------------------------------
+def lazily(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of one argument X that gives a lazy dask array for a Dask collection."""
+
+    @functools.wraps(method)
+    def wrapped(self: Any, X: Any, *args: Any, **options: Any) -> Any:
+        if not is_collection(X):
+            return method(self, X, *args, **options)
+        if any(args) or any(options.values()):
+            raise ValueError(
+                f"{method.__name__} of a Dask collection takes no other argument; use "
+                f"X.map_partitions or X.map_blocks with the model's method"
+            )
+        return _mapped(functools.partial(method, self), X, self.n_features_in_)
+
+    return wrapped
+
+
+def _mapped(function: Callable[[Any], Any], X: Any, n_columns: int) -> Any:
+    """A function of every partition, as a dask array whose rows are partitioned as X's."""
+    dask, da = importlib.import_module("dask"), importlib.import_module("dask.array")
+    call = dask.delayed(function, pure=False, traverse=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a row of zeros has no names
+        like = function(np.zeros((1, n_columns)))
+    lengths = getattr(X, "chunks", ([np.nan] * len(_delayed(X, None)),))[0]
+    parts = [
+        da.from_delayed(call(part), shape=(n, *like.shape[1:]), dtype=like.dtype)
+        for part, n in zip(_delayed(X, None), lengths, strict=True)
+    ]
+    return da.concatenate(parts, allow_unknown_chunksizes=True)
