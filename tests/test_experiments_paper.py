@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from quadfeat.experiments import fig1, fig1a, fig1b, fig1c, reweighting, speed, theory
+from quadfeat.experiments import drawing, fig1, fig1a, fig1b, fig1c, reweighting, speed, theory
 from quadfeat.experiments.datasets import Data
 
 
@@ -88,6 +88,18 @@ def test_figures_of_fig_1_show_every_map(fig1b_records):
     labels = fig1b.draw(fig1b_records).legends[0].get_texts()
     names = " ".join(text.get_text() for text in labels)
     assert all(name in names for name in ("random", "orthogonal", "sparse grid", "Hermite-Mercer"))
+
+
+@pytest.mark.parametrize("length", [1, 12, 30, 60])
+def test_a_legend_takes_no_more_columns_than_its_figure_is_wide(length):
+    made = drawing.figure()
+    ax = made.subplots()
+    for i in range(8):
+        ax.plot([0, 1], [0, i], label=f"{i}" + "m" * length)
+    drawing.legend_below(made, columns=4)
+    (legend,) = made.legends
+    assert legend.get_window_extent().width <= made.bbox.width or legend._ncols == 1
+    assert legend._ncols == 4 or length > 1
 
 
 def test_subsampled_grids_are_compared_at_four_sizes():

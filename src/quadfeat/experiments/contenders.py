@@ -79,11 +79,11 @@ class Curve(NamedTuple):
     x: Floats
     mean: Floats
     deviation: Floats
-    runs: int  # the fewest at any x
+    runs: Floats
 
     def up_to(self, x: float) -> Curve:
         kept = self.x <= x
-        return Curve(self.x[kept], self.mean[kept], self.deviation[kept], self.runs)
+        return Curve(*(part[kept] for part in self))
 
     def draw(self, ax: Any, name: str) -> None:
         """A line in the style of a map within one standard deviation."""
@@ -110,5 +110,5 @@ def curve(records: Iterable[Record], x: str, y: str, **where: Any) -> Curve:
         np.array(at, dtype=float),
         np.array([np.mean(found[value]) for value in at]),
         np.array([np.std(found[value], ddof=1) if len(found[value]) > 1 else 0.0 for value in at]),
-        min((len(values) for values in found.values()), default=0),
+        np.array([len(found[value]) for value in at], dtype=float),
     )

@@ -78,21 +78,26 @@ def tidy(ax: Any) -> None:
 
 
 def legend_below(made: Any, *, columns: int = 3) -> None:
-    """One legend under all panels, where it hides no data."""
+    """One legend under all panels, where it hides no data, in as many columns as the width holds
+    but no more than `columns`."""
     entries: dict[str, Any] = {}
     for ax in made.axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
-    made.legend(
-        entries.values(),
-        entries.keys(),
-        loc="outside lower center",
-        ncols=columns,
-        frameon=False,
-        fontsize=9.5,
-        columnspacing=1.4,
-        handlelength=2.4,
-    )
+    for n in range(columns, 0, -1):
+        legend = made.legend(
+            entries.values(),
+            entries.keys(),
+            loc="outside lower center",
+            ncols=n,
+            frameon=False,
+            fontsize=9.5,
+            columnspacing=1.4,
+            handlelength=2.4,
+        )
+        if legend.get_window_extent().width <= made.bbox.width or n == 1:
+            return
+        legend.remove()
 
 
 def plain_ticks(axis: Any, values: ArrayLike) -> None:

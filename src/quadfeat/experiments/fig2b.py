@@ -129,8 +129,8 @@ def draw(records: list[Record]) -> Any:
     ax.set(xscale="log", yscale="log")
     ax.set_xlabel("D, complex points (2 D columns or fewer)")
     ax.set_ylabel("RMS kernel error relative to k(0)")
-    runs = _by_points(records, "random").runs
-    ax.set_title(f"Speech, unseen speakers: mean and deviation of {runs} runs", fontsize=11)
+    runs = _by_points(records, "random").runs.min()
+    ax.set_title(f"Speech, unseen speakers: mean and deviation of {runs:.0f} runs", fontsize=11)
     drawing.plain_ticks(ax.xaxis, shown)
     drawing.tidy(ax)
     drawing.legend_below(made, columns=4)
