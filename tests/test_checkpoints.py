@@ -30,6 +30,7 @@ def rows():
     return X, np.sin(X[:, 0]) + X[:, 1]
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("make", [_ridge, _logistic], ids=["ridge", "logistic"])
 def test_a_fit_killed_at_random_moments_ends_in_the_same_bits(make, rows, tmp_path):
     X, y = rows

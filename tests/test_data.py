@@ -222,6 +222,14 @@ def test_svmlight_in_many_chunks_is_the_same(table, tmp_path, monkeypatch):
         np.testing.assert_array_equal(rows, X[100 * start :])
 
 
+def test_a_real_file_is_read_in_blocks(data_folder):
+    with np.load(data_folder / "letter.npz") as whole:
+        X, y = whole["X"], whole["y"]
+    blocks = list(source(data_folder / "letter.npz", rows=3000).blocks())
+    np.testing.assert_array_equal(np.concatenate([block.X for block in blocks]), X)
+    np.testing.assert_array_equal(np.concatenate([block.y for block in blocks]), y)
+
+
 # --- errors ---------------------------------------------------------------------------------------
 def _consume(*args, **kwargs):
     for _ in source(*args, **kwargs).blocks():
@@ -247,7 +255,7 @@ def test_a_number_that_turns_to_text_is_named_by_column_row_and_value(tmp_path):
     lines[250_000] = "7,oops"
     path.write_text("a,b\n" + "\n".join(lines))
     for given in ({}, {"y": "b"}):
-        with pytest.raises(ValueError, match=r"t\.csv.*'b'.*250002.*oops"):
+        with pytest.raises(ValueError, match=r"t\.csv.*'b'.*line 250002.*oops"):
             _consume(path, **given)
 
 

@@ -12,6 +12,9 @@ import pytest
 from distributed import Client, LocalCluster
 
 import quadfeat as qf
+from quadfeat.data import source
+from quadfeat.distributed import Partitions
+from quadfeat.survey import survey
 
 N, D, P = 6000, 5, 64
 
@@ -80,6 +83,21 @@ def test_ridge_is_the_local_fit(client, rows):
     _assert_same(
         _classifier(alpha=1e-2).fit(*_lazy(X, labels)), _classifier(alpha=1e-2).fit(X, labels)
     )
+
+
+def test_the_look_at_a_collection_is_the_local_one(rows, monkeypatch):
+    monkeypatch.setattr("quadfeat.survey._SAMPLE", 700)  # so that rows are left out
+    X, y = rows
+    labels = np.digitize(y, [0.5, 1.5])
+    weight = np.maximum(np.random.default_rng(1).normal(size=N), 0.0)
+    for given in ((X, labels), (X, labels, weight)):
+        local = survey(source(*given), labels=True)
+        with dask.config.set(scheduler="synchronous"):
+            ours = Partitions(*_lazy(*given)).survey(labels=True)
+        assert ours.n_rows == local.n_rows and len(ours.X) == len(local.X) < N // 4
+        np.testing.assert_array_equal(ours.X, local.X)
+        np.testing.assert_array_equal(ours.classes, local.classes)
+        np.testing.assert_allclose(ours.class_weights, local.class_weights, rtol=1e-13)
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])

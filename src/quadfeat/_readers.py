@@ -343,7 +343,7 @@ class _arrow_errors:
             return
         if isinstance(error, FileNotFoundError | PermissionError):
             return
-        text = str(error)
+        text = str(error).replace("Row #", "line ")
         for i, name in reversed(list(enumerate(self._names))):
             text = text.replace(f"CSV column #{i}:", f"column {name!r}:")
         raise ValueError(f"{self._path} cannot be read: {text}") from None

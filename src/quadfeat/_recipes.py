@@ -24,6 +24,7 @@ from .rules import Rule
 Check = Callable[[Any], bool]
 
 _MOST_FEATURES = 1 << 24
+_MOST_GROUPS = 1 << 18
 _MOST_AXES = 1 << 24  # of all groups of a kernel together
 _DEEPEST_KERNEL = 50
 
@@ -143,13 +144,12 @@ def _extent(kernel: Kernel, d: int, depth: int = 0) -> tuple[int, int]:
     return own
 
 
-def checked_kernel(kernel: Kernel, d: int) -> Kernel:
-    """A kernel with numbers for parameters, all of them in range for d columns."""
+def checked_kernel(kernel: Kernel, d: int, n_groups: int | None = None) -> Kernel:
+    """A kernel with numbers for parameters, in range for d columns and with so many groups."""
     require(1 <= d <= _MOST_FEATURES, f"{d} is not a number of columns")
     groups, axes = _extent(kernel, d)
-    require(
-        max(groups, axes) <= _MOST_AXES, f"its kernel has {groups} groups with {axes} axes in all"
-    )
+    fit = groups <= _MOST_GROUPS if n_groups is None else groups == n_groups
+    require(fit and axes <= _MOST_AXES, f"its kernel has {groups} groups with {axes} axes in all")
     return kernel.resolve(np.zeros((1, d)))
 
 
@@ -329,7 +329,7 @@ _BUNDLES = (
 def _finish_map(made: FeatureMap) -> None:
     made._check()
     d = made.n_features_in_
-    made.kernel_ = checked_kernel(made.kernel_, d)
+    made.kernel_ = checked_kernel(made.kernel_, d, _groups_of(getattr(made, "_plan", None)))
     made._groups = made.kernel_.groups(d)
     names = getattr(made, "feature_names_in_", None)
     require(names is None or len(names) == d, "the names of columns are not one per column")
@@ -337,6 +337,13 @@ def _finish_map(made: FeatureMap) -> None:
     require(made.signs_.shape == (columns,), f"{len(made.signs_)} signs for {columns} columns")
     require(bool(np.isin(made.signs_, (-1.0, 0.0, 1.0)).all()), "signs are not -1, 0 or 1")
     made._n_features_out = columns
+
+
+def _groups_of(plan: FourierPlan | KroneckerPlan | None) -> int | None:
+    """How many groups a plan has, where there is one."""
+    if plan is None:
+        return None
+    return len(plan.axes_ptr if isinstance(plan, FourierPlan) else plan.group_ptr) - 1
 
 
 def _columns(made: Any, d: int) -> int:

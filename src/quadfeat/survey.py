@@ -123,8 +123,8 @@ class EveryKth:
         self._parts: list[Part] = []
 
     def add(self, part: Part) -> None:
-        """Add rows that `every_kth` found, in their order."""
-        self._parts.append(part)
+        """Add rows that `every_kth` found, in their order; `step` may have doubled since."""
+        self._parts.append(_thinned(part, self.step))
         while sum(len(each[0]) for each in self._parts) > sample_size(part[1].shape[1]):
             self.step *= 2
             self._parts = [_thinned(each, self.step) for each in self._parts]
