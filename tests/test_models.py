@@ -263,7 +263,7 @@ def test_a_kernel_that_was_given_is_never_changed(waves):
     assert all(each.parameter == "alpha" for each in given.tuning_)
     chosen = qf.KernelRegressor(qf.HermiteMercer(n_components=30)).fit(X, y)
     tried = [each for each in chosen.tuning_ if each.parameter != "alpha"]
-    assert len(tried) == 7
+    assert len(tried) in (7, 8)  # a grid, and the vertex between its best
     median = qf.Gaussian("median").resolve(np.unique(X, axis=0)).gamma
     best = min(tried, key=lambda each: each.score).value
     assert chosen.features_.kernel_.gamma == pytest.approx(median / best**2)

@@ -439,7 +439,8 @@ class KernelFeatures(FeatureMap):
             yield "HermiteMercer", HermiteMercer(kernel, **common)
             if p <= 512:
                 yield "HermiteMercer(compress=True)", HermiteMercer(kernel, compress=True, **common)
-            if len(self._groups) <= 100:
+            # Nearly as many points as learners would interpolate them, at p^2 per row.
+            if len(self._groups) <= 100 and p <= _LEARNERS // 2:
                 yield "Landmarks", Landmarks(kernel, **common)
                 if p <= 512:
                     yield "Landmarks(compress=True)", Landmarks(kernel, compress=True, **common)

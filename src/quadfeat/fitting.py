@@ -22,7 +22,7 @@ from .tuning import Tried, best, penalties
 _LOO_ROWS = 20_000  # rows, and their products with p^2, up to which every one is left out in turn
 _LOO_WORK = 1e11
 _MAX_PASSES = 1000
-_FACTORED_TOLERANCE = 1e-7  # factors have no unique minimum whose digits would be worth a pass
+_FACTORED_TOLERANCE = 1e-6  # factors have no unique minimum whose digits would be worth a pass
 _TRIAL_PASSES = 100  # of a fit that only tells whether an alpha is good
 _HELD_OUT = 5  # every fifth row of a sample judges the penalty
 

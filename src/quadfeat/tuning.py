@@ -17,7 +17,7 @@ from .rules import Floats
 from .solvers import RidgePath
 from .sums import NormalSums
 
-FACTORS = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0)  # length scales, in median distances
+STEPS = np.arange(-2.0, 1.25, 0.5)  # length scales from 1/4 to 2 median distances, as powers of 2
 _ROWS = 10_000
 _COLUMNS = 2048
 _SEED = 0
@@ -63,16 +63,27 @@ def tune_bandwidth(
 
     Generalised cross-validation at the best alpha of each, with at most 2048 columns.
     """
-    step = -(-len(distinct) // _ROWS)
-    median = float(Gaussian("median").resolve(np.asarray(distinct[::step], dtype=float)).gamma)
-    tried = []
-    for i, factor in enumerate(FACTORS):
+    rows = distinct[:: -(-len(distinct) // _ROWS)]
+    median = float(Gaussian("median").resolve(np.asarray(rows, dtype=float)).gamma)
+    tried: list[Tried] = []
+
+    def score(power: float) -> float:
         if verbose:
-            print(f"bandwidth: {i} of {len(FACTORS)} tried", file=sys.stderr)
-        gamma = median / factor**2
-        fitted = _cheap(features, Gaussian(gamma)).fit(distinct[::step])
-        score = _least_gcv(fitted, X, Y, weight)
-        tried.append(Tried("length scale / median distance", factor, score, "GCV of a sample"))
+            print(f"bandwidth: {len(tried)} of {len(STEPS) + 1} tried", file=sys.stderr)
+        fitted = _cheap(features, Gaussian(median / 4.0**power)).fit(rows)
+        least = _least_gcv(fitted, X, Y, weight)
+        name = "length scale / median distance"
+        tried.append(Tried(name, float(2.0**power), least, "GCV of a sample"))
+        return least
+
+    scores = np.array([score(power) for power in STEPS])
+    i = int(np.argmin(scores))
+    if 0 < i < len(STEPS) - 1:
+        # The vertex of the parabola through the best and its neighbours, at most half a step away.
+        before, here, after = scores[i - 1 : i + 2]
+        bend = before - 2 * here + after
+        if bend > 0:
+            score(float(STEPS[i] + 0.25 * (before - after) / bend))
     best = min(tried, key=lambda each: each.score)
     return Gaussian(median / best.value**2), tried
 
