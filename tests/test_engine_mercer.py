@@ -44,6 +44,10 @@ BASES = {
     "one gamma per axis": (5, basis_of(Gaussian(np.linspace(0.05, 1, 5)), 5, 100)),
     "twenty axes": (20, basis_of(Gaussian(0.02), 20, 1024)),
     "few directions of many axes": (150, basis_of(Gaussian(0.01), 150, 30)),
+    "half of the directions of many axes": (
+        150,
+        hermite_mercer(Gaussian(0.01), draw(500, 150), 70),
+    ),
     "many axes": (300, basis_of(Gaussian(0.005), 300, 400)),
     "wide": (9, basis_of(Gaussian(0.05), 9, 4099)),
     "anova": (6, basis_of(Anova(Gaussian(0.3), SUBSETS), 6, 201)),

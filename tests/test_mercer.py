@@ -11,7 +11,8 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_sw
 
 from quadfeat import frames, grids, mercer
 from quadfeat.kernels import Anova, Cauchy, Convolution, Gaussian, Kernel, Laplacian, Matern
-from quadfeat.polish import polish
+from quadfeat.polish import _pairs_error, descend, polish
+from quadfeat.reweight import approximate_gram
 
 EPS = np.finfo(float).eps
 
@@ -445,3 +446,45 @@ def test_polishing_lowers_the_error_of_unseen_pairs():
     )
     assert after < before / 4
     assert (better[1] >= 0).all()
+
+
+def test_descending_lowers_the_error_of_unseen_pairs_and_leaves_zero_where_it_is():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(800, 30)) * np.linspace(1.5, 0.2, 30)
+    kernel = Gaussian("median").resolve(X)
+    nodes = np.sqrt(2 * kernel.gamma) * rng.normal(size=(60, 30))
+    nodes[7] = 0
+    weights = np.full(60, 1 / 60)
+    better = descend(nodes, weights, kernel, X[::2], rng)
+    exact, apart = kernel(X[1::2]), ~np.eye(400, dtype=bool)
+    before, after = (
+        np.mean((approximate_gram(X[1::2] @ w.T, a) - exact)[apart] ** 2)
+        for w, a in ((nodes, weights), better)
+    )
+    assert after < before / 4
+    assert (better[1] >= 0).all()
+    assert not better[0][7].any()
+
+
+def test_the_slope_of_the_pairs_error_is_its_derivative():
+    rng = np.random.default_rng(0)
+    X, point, step = rng.normal(size=(20, 3)), rng.normal(size=5 * 4), rng.normal(size=5 * 4)
+    gram = Gaussian(0.3)(X)
+    slope = _pairs_error(point, 5, X, gram, 2.0)[1] @ step
+    h = 1e-5
+    ends = [_pairs_error(point + sign * h * step, 5, X, gram, 2.0)[0] for sign in (-1, 1)]
+    # Central differences err by h^2 of the third derivative, and by rounding / h.
+    assert abs((ends[1] - ends[0]) / (2 * h) - slope) < 1e-6 * abs(slope) + 1e-8
+
+
+def test_the_second_landmark_follows_the_residual_of_the_first():
+    """Rows 0, 1 and 2 on a line: the chance of each second row is 1 - k^2, normalised."""
+    X, kernel = np.array([[0.0], [0.5], [1.5]]), Gaussian(1.0)
+    left = 1 - kernel(X) ** 2
+    expected = left / left.sum(axis=1, keepdims=True) / 3
+    found = np.zeros((3, 3))
+    draws = 4000
+    for seed in range(draws):
+        first, second = mercer._pivots(kernel, X, 2, np.random.default_rng(seed))
+        found[first, second] += 1 / draws
+    assert np.all(np.abs(found - expected) < 5 * np.sqrt(expected / draws) + 1e-12)

@@ -375,9 +375,9 @@ class KernelFeatures(FeatureMap):
                 fitted[name] = candidate
         report = _choose(trials, self.criterion)
         chosen = fitted[report.chosen]
-        # Landmarks look at no more rows than there are learners; Hermite-Mercer at all.
-        wants_more = isinstance(chosen, HermiteMercer) or len(learners) < _LEARNERS
-        if isinstance(chosen, _Expansion) and wants_more and len(learners) < len(X):
+        # Hermite-Mercer learns from all rows, the others from no more than all learners were.
+        learns = isinstance(chosen, _Expansion | ReweightedGrid) and len(learners) < len(X)
+        if learns and (isinstance(chosen, HermiteMercer) or len(learners) < _LEARNERS):
             chosen.fit(X)
         return chosen, report
 

@@ -504,7 +504,14 @@ class ReweightedGrid(FourierMap):
         if len(unseen) > 1:
             plain = pool.plain_half(self.n_components, rng)
             phases = pool.phases(unseen)
-            weights = reweight.keep_better(phases, self.kernel_(unseen), plain, weights)
+            # Where the whole pool fits, its own weights and the new ones mix: no node is lost.
+            weights = reweight.keep_better(
+                phases,
+                self.kernel_(unseen),
+                plain,
+                weights,
+                mix=int(pool.costs.sum()) <= self.n_components,
+            )
         made = pool.rules(weights)
         return [self._polished(made[0], X, rng)] if self.polish else made
 

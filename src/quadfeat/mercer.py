@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import eigh
+from scipy.linalg import cholesky, eigh, solve_triangular
 
 from .frames import Frame, Moments, frame, largest_products, moments, signed, wide_frame
 from .kernels import AxisKernels, Gaussian, Group, Kernel
@@ -29,6 +29,7 @@ _WIDE = 2048  # columns beyond which the frame comes from a sample of rows
 _HELD_OUT = 1000
 _JOINT = 4096  # columns beyond which eigenvectors take minutes
 _BLOCK_ENTRIES = 2**19
+_PIVOT_BLOCK = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -501,24 +502,42 @@ def evaluate_landmarks(X: Matrix, kernel: Kernel, basis: LandmarkBasis, out: Mat
         out[some] = _product(kernel(X[some], basis.points), basis.projection)
 
 
-def _pivots(kernel: Kernel, X: Floats, size: int, rng: np.random.Generator) -> list[int]:
-    """At most `size` rows, each drawn in proportion to what those before leave unexplained."""
+def _pivots(kernel: Kernel, X: Floats, size: int, rng: np.random.Generator) -> Integers:
+    """At most `size` rows, each drawn in proportion to what those before leave unexplained.
+
+    A block is drawn at once and each row of it kept with the probability that those kept before
+    it have left: the same law as one by one, by matrix products (Epperly, Tropp and Webber, 2024).
+    """
+    size = min(size, len(X))
     left = np.full(len(X), kernel.at_zero(X.shape[1]))
     floor = 1e-10 * left[0]  # below this a factor is mostly the rounding of those before it
-    factors = np.empty((min(size, len(X)), len(X)))
-    drawn: list[int] = []
-    for own in factors:
-        before = factors[: len(drawn)]
+    factors = np.empty((size, len(X)))
+    drawn: Integers = np.empty(0, dtype=np.int64)
+    while len(drawn) < size:
         total = np.cumsum(np.where(left > floor, left, 0.0))
         if total[-1] == 0:
             break
-        pivot = int(np.searchsorted(total, rng.random() * total[-1], side="right"))
-        own[:] = kernel(X, X[pivot : pivot + 1])[:, 0] - before[:, pivot] @ before
-        own /= np.sqrt(own[pivot])
-        left = left - own**2
-        left[pivot] = 0.0
-        drawn.append(pivot)
+        some = np.searchsorted(total, rng.random(_PIVOT_BLOCK) * total[-1], side="right")
+        before = factors[: len(drawn)]
+        columns = kernel(X[some], X) - before[:, some].T @ before
+        kept = _kept(columns[:, some], left[some], floor, rng)[: size - len(drawn)]
+        corner = cholesky(columns[np.ix_(kept, some[kept])], lower=True)
+        own = factors[len(drawn) : len(drawn) + len(kept)]
+        own[:] = solve_triangular(corner, columns[kept], lower=True)
+        left = left - np.einsum("ij,ij->j", own, own)
+        drawn = np.concatenate([drawn, some[kept]])
+        left[drawn] = 0.0
     return drawn
+
+
+def _kept(gram: Floats, before: Floats, floor: float, rng: np.random.Generator) -> Integers:
+    """Which rows of a block to keep, given what was `before` and their `gram` of it."""
+    gram, kept = gram.copy(), []
+    for i, chance in enumerate(rng.random(len(gram))):
+        if gram[i, i] > max(floor, chance * before[i]):
+            kept.append(i)
+            gram -= np.multiply.outer(gram[:, i], gram[i] / gram[i, i])
+    return np.array(kept or [0], dtype=np.int64)
 
 
 def _nearest_means(kernel: Kernel, X: Floats, points: Floats) -> Floats:

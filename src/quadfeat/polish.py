@@ -113,7 +113,7 @@ def descend(
         Draws the rows.
     """
     order = rng.permutation(len(X))
-    judges, others = np.split(X[order], [min(n_points, len(X) // 4)])
+    judges, others = np.split(X[order], [min(n_points, len(X) // 8)])
     truth = gram(judges)
     m, d = nodes.shape
     point = np.concatenate([np.sqrt(weights), nodes.ravel()])
