@@ -227,6 +227,18 @@ def test_streams_files_and_arrays_give_one_model(waves, loss, tmp_path):
     assert np.array_equal(streamed.predict(tmp_path / "data.npz"), whole.predict(X))
 
 
+def test_an_iterator_is_read_once_by_ridge_and_refused_by_passes(waves):
+    X, y = waves
+    codes = np.digitize(y, [-1.0, 1.0])
+    pieces = [(X[i : i + 70], codes[i : i + 70]) for i in range(0, 300, 70)]
+    model = qf.KernelClassifier(fixed(), alpha=0.3)
+    assert np.array_equal(model.fit(iter(pieces)).coef_, clone(model).fit(X, codes).coef_)
+    once = qf.KernelRegressor(fixed()).fit(iter(pieces))
+    assert {each.judge for each in once.tuning_} == {"GCV"}  # its rows cannot be read again
+    with pytest.raises(ValueError, match="another pass is needed"):
+        qf.KernelClassifier(fixed(), loss="logistic", alpha=0.3).fit(iter(pieces))
+
+
 def test_csr_is_the_same_as_dense(waves):
     X, y = waves
     thin = np.where(np.abs(X) > 0.5, X, 0.0)

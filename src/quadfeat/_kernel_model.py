@@ -26,7 +26,7 @@ from .streaming import (
     parameters_fingerprint,
 )
 from .sums import NormalSums
-from .survey import Survey, survey
+from .survey import Once, Survey, survey
 from .tuning import Tried, seeded, tune_bandwidth
 
 _TUNING_ROWS = 10_000  # of the sample, to choose a bandwidth on
@@ -54,7 +54,7 @@ class KernelModel(BaseEstimator):
     # --- data in ----------------------------------------------------------------------------------
     def _source(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True
-    ) -> Source | Partitions:
+    ) -> Source | Partitions | Once:
         if reset:
             # A fit forgets the batches and the file of those before it.
             for name in ("_sums", "_named_columns"):
@@ -64,6 +64,8 @@ class KernelModel(BaseEstimator):
             if reset and parts.columns is not None:
                 self.feature_names_in_ = np.array(parts.columns, dtype=object)
             return parts
+        if hasattr(X, "__next__") and y is None and sample_weight is None:
+            return Once.of(X)
         if _is_stream(X):
             columns = None if reset else self._columns()
             made = source(X, y, sample_weight, columns=columns)
@@ -114,7 +116,7 @@ class KernelModel(BaseEstimator):
                 f"60.0 writes once a minute"
             )
 
-    def _opened_checkpoint(self, data: Source | Partitions) -> Checkpoint:
+    def _opened_checkpoint(self, data: Source | Partitions | Once) -> Checkpoint:
         if self.checkpoint is None:
             return Checkpoint(None, 0.0, {})
         ignored = ("checkpoint", "checkpoint_interval", "verbose")
@@ -125,16 +127,19 @@ class KernelModel(BaseEstimator):
         }
         return Checkpoint(self.checkpoint, self.checkpoint_interval, identity)
 
-    def _look(self, data: Source | Partitions, *, labels: bool) -> Survey:
+    def _look(self, data: Source | Partitions | Once, *, labels: bool) -> Survey:
         if isinstance(data, Partitions):
             return data.survey(labels=labels)
-        return survey(data, labels=labels, verbose=self.verbose)
+        seen = data.head if isinstance(data, Once) else data
+        return survey(seen, labels=labels, verbose=self.verbose)
 
     def _stream(
-        self, data: Source | Partitions, look: Survey, encode: Encode, *, keep: bool = False
+        self, data: Source | Partitions | Once, look: Survey, encode: Encode, *, keep: bool = False
     ) -> Stream:
         if isinstance(data, Partitions):
             return ClusterStream(data, self.features_, encode)
+        if isinstance(data, Once):
+            return FeatureStream(data.whole, self.features_, encode, verbose=self.verbose)
         return FeatureStream(
             data, self.features_, encode, n_rows=look.n_rows, keep=keep, verbose=self.verbose
         )

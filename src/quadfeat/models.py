@@ -23,7 +23,7 @@ from .rules import Floats
 from .solvers import MAX_PATH
 from .streaming import Checkpoint, Stream, fold
 from .sums import NormalSums
-from .survey import Survey
+from .survey import Once, Survey
 
 _SMALL_WORK = 1e7  # products per pass up to which a descent may take as many as it likes
 
@@ -110,7 +110,8 @@ class KernelRegressor(RegressorMixin, KernelModel):
         stream = self._stream(data, look, self._encoded)
         p, t = self.features_._n_features_out, len(self._shift)
         sums = ridge_sums(stream, checkpoint, p, t)
-        self._finish(sums, self._sample(look), stream, copy=False)
+        again = None if isinstance(data, Once) else stream
+        self._finish(sums, self._sample(look), again, copy=False)
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -326,7 +327,9 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         p, t = self.features_._n_features_out, self._n_scores
         if self.loss == "ridge":
             stream = self._stream(data, look, self._encoded_signs)
-            self._finish(ridge_sums(stream, checkpoint, p, t), sample, stream, copy=False)
+            sums = ridge_sums(stream, checkpoint, p, t)
+            again = None if isinstance(data, Once) else stream
+            self._finish(sums, sample, again, copy=False)
             return self
         alpha = self.alpha
         if isinstance(alpha, str):
@@ -414,8 +417,8 @@ class KernelClassifier(ClassifierMixin, KernelModel):
             strange &= block.weight > 0
         if strange.any():
             raise ValueError(
-                f"the label {labels[strange][0]!r} is not among classes_; name all labels in the "
-                f"first call of partial_fit(classes=...)"
+                f"the label {labels[strange][0]!r} is not among classes_, which the first rows of "
+                f"an iterator decide; partial_fit(classes=...) takes them all beforehand"
             )
         weight = block.weight
         if self._factors is not None:

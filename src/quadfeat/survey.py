@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from . import data
 from ._progress import progress
 from .data import Block, Source
 from .features import Matrix
@@ -53,6 +56,29 @@ class Survey:
             self.classes,
             self.class_weights,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Once:
+    """An iterator of blocks, which can be read once: its first rows are looked at beforehand."""
+
+    head: Source
+    whole: Source
+
+    @classmethod
+    def of(cls, blocks: Iterator[Any]) -> Once:
+        """Take blocks until they are enough to learn a map from."""
+        first, rows = [], 0
+        for block in blocks:
+            first.append(block)
+            rows += (block.X if isinstance(block, Block) else block[0]).shape[0]
+            if rows >= _SAMPLE:
+                break
+        return cls(data.source(first), data.source(itertools.chain(first, blocks)))
+
+    @property
+    def fingerprint(self) -> str:
+        return self.whole.fingerprint
 
 
 def survey(source: Source, *, labels: bool, verbose: bool = False) -> Survey:
