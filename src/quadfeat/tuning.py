@@ -36,7 +36,7 @@ class Tried:
 def penalties(scale: float, dtype: Any) -> Floats:
     """Half decades of alpha below the trace of the gram, down to what its rounding leaves.
 
-    Products in float32 leave an error of about 3e-9 of the trace (benchmarks/training.py).
+    By the size of their rounding (an estimate), float32 products leave about 3e-9 of the trace.
     """
     lowest = -8.0 if np.dtype(dtype) == np.float32 else -12.0
     return np.asarray(scale * 10.0 ** np.arange(lowest, 0.25, 0.5))
