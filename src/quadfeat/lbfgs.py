@@ -92,9 +92,13 @@ class LBFGS:
 
     def _shorten(self, value: float) -> None:
         excess = value - self.value - self._step * self._slope
-        parabola = -0.5 * self._slope * self._step**2 / excess if np.isfinite(excess) else 0.0
-        self._step = float(np.clip(parabola, 0.1 * self._step, 0.5 * self._step))
-        if self._step < _SHORTEST:
+        tenth = 0.1 * self._step
+        parabola = -0.5 * self._slope * self._step**2 / excess if np.isfinite(excess) else tenth
+        # Before the first pair nothing tells the scale of a step where there is no preconditioner;
+        # the parabola does, however short it is.
+        least = tenth if self._steps else 0.0
+        self._step = float(np.clip(parabola, least, 0.5 * self._step))
+        if self._steps and self._step < _SHORTEST:
             self.done = True
             noise = max(1e3 * self._tolerance, _STALLED)
             self.converged = -0.5 * self._slope <= noise * abs(self.value)
