@@ -34,7 +34,8 @@ ABOUT = (
     "priors are chosen on development speakers, with discriminants of the training speakers alone; "
     "the final models, and their discriminants, learn from both. The error rate of the few test "
     "speakers has a sampling error too large to rank the maps; the cross-entropy of the states "
-    "can. Lines: a linear model and a neural network of 512 units on the 440 stacked inputs."
+    "can. Lines: a linear model and a neural network of 512 units on the 440 stacked inputs. The "
+    "small scale learns from every second utterance."
 )
 VERSION = 1
 
@@ -209,10 +210,7 @@ def draw(records: list[Record]) -> Any:
     right.errorbar(
         [1.18 * widest], [100 * rate], [100 * error], color="#444444", capsize=4, fmt="none"
     )
-    right.annotate(
-        "sampling\nerror", (1.2 * widest, 100 * rate), xytext=(5, 0), textcoords="offset points",
-        va="center", fontsize=8, annotation_clip=False,
-    )  # fmt: skip
+    right.text(1.24 * widest, 100 * rate, "sampling\nerror", va="center", fontsize=8)
     for ax in (left, right):
         ax.set_xscale("log")
         ax.set_xlabel("columns")
@@ -261,30 +259,54 @@ def _rate(records: list[Record], name: str, width: int) -> tuple[float, float]:
 
 
 def verdicts(records: list[Record]) -> list[Verdict]:
-    return [_ranking(records), _levels(records), *_entropies(records)]
+    return [*_rankings(records), _level(records), _network(records), *_entropies(records)]
 
 
-def _ranking(records: list[Record]) -> Verdict:
+def _rankings(records: list[Record]) -> list[Verdict]:
     width = _widest(records)
     base, phones = _mean_errors(records, "random", width)
     rate, error = _rate(records, "random", width)
-    parts, gaps = [f"random {rate:.1%} ± {error:.1%}"], []
+    gaps, errors = {}, {}
     for name in _MAPS[1:]:
         more = _mean_errors(records, name, width)[0] - base
-        gaps.append(float(more.sum() / phones.sum()))
-        parts.append(f"{name} {100 * gaps[-1]:+.1f} ± {100 * _sampling_error(more, phones):.1f}")
+        gaps[name] = 100 * float(more.sum() / phones.sum())
+        errors[name] = 100 * _sampling_error(more, phones)
+    decided = {name for name, gap in gaps.items() if abs(gap) > 2 * errors[name]}
+    as_said = gaps["Halton"] > 0 > gaps["reweighted"] and "subsampled" not in decided
+    listed = ", ".join(f"{name} {gap:+.1f} ± {errors[name]:.1f}" for name, gap in gaps.items())
+    return [
+        Verdict(
+            "Subsampled grids do as random features, Halton slightly worse, reweighted better",
+            "slight differences",
+            f"random {rate:.1%} ± {error:.1%} at {width:,} columns; points from it: {listed}",
+            as_said if decided else None,
+            f"±: bootstrap over {len(phones)} utterances, of differences on the same utterances. "
+            "Not decided while no difference exceeds two of these: so few speakers cannot rank "
+            "the maps.",
+        ),
+        Verdict(
+            "The phone error rate of every map is near that of random features (ours)",
+            "within 1.5 points here",
+            f"at most {max(map(abs, gaps.values())):.1f} points apart",
+            max(map(abs, gaps.values())) <= 1.5,
+        ),
+    ]
+
+
+def _level(records: list[Record]) -> Verdict:
+    width = _widest(records)
+    rates = {name: _rate(records, name, width)[0] for name in _MAPS}
+    worst = max(rates, key=lambda name: rates[name])
     return Verdict(
-        "Subsampled grids do as random features, Halton slightly worse, reweighted slightly better",
-        "slight differences",
-        f"{width} columns, points of difference: {', '.join(parts)}",
-        None if max(np.abs(gaps)) <= 0.015 else False,
-        "All maps are within 1.5 points of random if this is not decided: the sampling error "
-        f"(±, bootstrap over {len(phones)} utterances; of each difference on the same utterances) "
-        "is as large as the differences, so these speakers cannot rank the maps.",
+        "The recogniser is as good as this front end allows (ours)",
+        "about 44% or less at 2,000 columns here",
+        f"{min(rates.values()):.1%} to {rates[worst]:.1%} ({worst}) at {width:,} columns",
+        rates[worst] <= 0.445 if width >= 2000 else None,
+        "" if width >= 2000 else "Judged at the paper's scale; this one learns from half as much.",
     )
 
 
-def _levels(records: list[Record]) -> Verdict:
+def _network(records: list[Record]) -> Verdict:
     width = _widest(records)
     rate, error = _rate(records, "random", width)
     linear, network = (_only(records, name)["per"] for name in (_LINEAR, _NETWORK))
