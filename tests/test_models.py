@@ -76,6 +76,24 @@ def test_signed_maps_equal_the_dense_indefinite_ridge(waves):
     assert qf.KernelRegressor(features).fit(X, y).score(X, y) > 0.5
 
 
+def test_wide_maps_find_alpha_one_factorisation_at_a_time(waves, monkeypatch):
+    X, y = waves
+    monkeypatch.setattr("quadfeat.fitting.MAX_PATH", 16)
+    wide = qf.KernelRegressor(fixed()).fit(X, y)
+    tried = {each.value: each.score for each in wide.tuning_}
+    assert {each.judge for each in wide.tuning_} == {"leave-one-out of a sample"}
+    assert tried[wide.alpha_] == min(tried.values())
+    Z = wide.features_.transform(X)
+    centred = Z - Z.mean(axis=0)
+    gram = centred.T @ centred + wide.alpha_ * np.eye(Z.shape[1])
+    H = centred @ np.linalg.solve(gram, centred.T) + 1 / 300
+    left_out = (y - y.mean() - (H - 1 / 300) @ (y - y.mean())) / (1 - np.diag(H))
+    assert tried[wide.alpha_] == pytest.approx(np.mean(left_out**2), rel=1e-6)
+    np.testing.assert_allclose(
+        wide.coef_, np.linalg.solve(gram, centred.T @ (y - y.mean())), rtol=1e-6, atol=1e-9
+    )
+
+
 def test_a_path_of_alphas_ends_where_its_best_alone_does(waves):
     X, y = waves
     path = qf.KernelRegressor(fixed(), alpha=[1e-3, 1e-1, 10.0]).fit(X, y)
