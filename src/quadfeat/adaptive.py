@@ -376,7 +376,7 @@ class KernelFeatures(FeatureMap):
         report = _choose(trials, self.criterion)
         chosen = fitted[report.chosen]
         # Hermite-Mercer learns from all rows, the others from no more than all learners were.
-        learns = isinstance(chosen, _Expansion | ReweightedGrid) and len(learners) < len(X)
+        learns = isinstance(chosen, _Expansion) and len(learners) < len(X)
         if learns and (isinstance(chosen, HermiteMercer) or len(learners) < _LEARNERS):
             chosen.fit(X)
         return chosen, report
