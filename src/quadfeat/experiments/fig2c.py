@@ -50,6 +50,7 @@ _BANDWIDTHS = (0.7, 1.0, 1.4, 2.0)  # median distances
 _PENALTIES = (4e-6, 8e-6, 1.6e-5)  # of a row, for features of length 1
 _BIGRAM_WEIGHTS = (0.5, 1.0, 1.5, 2.0, 3.0)
 _PRIOR_WEIGHTS = (0.5, 0.75, 1.0)
+_SEED_SPREAD = 0.01  # of the cross-entropy, at most
 _LINEAR, _NETWORK = "linear, 440 inputs", "network, 512 units"
 
 
@@ -323,6 +324,7 @@ def _network(records: list[Record]) -> Verdict:
 def _entropies(records: list[Record]) -> list[Verdict]:
     top = _widest(records)
     base = _entropy(records, "random", top)
+    single = curve(records, "width", "cross_entropy", map="random", width=top).runs[0] == 1
     made = []
     for name, width in (("reweighted", top), ("pruned", top // 2), ("Hermite-Mercer", top // 4)):
         entropy = _entropy(records, name, width)
@@ -333,7 +335,8 @@ def _entropies(records: list[Record]) -> list[Verdict]:
                 f"{name}, {columns:,.0f} columns, predicts states as well as random with {top:,}",
                 said,
                 f"cross-entropy {entropy:.3f} against {base:.3f}",
-                entropy <= base,
+                None if single and abs(entropy - base) < _SEED_SPREAD else entropy <= base,
+                "A single run cannot tell differences below 0.01." if single else "",
             )
         )
     return made
