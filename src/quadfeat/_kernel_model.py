@@ -15,7 +15,7 @@ from ._checks import check_choice, check_positive
 from .data import Block, Source, _is_blocks, source
 from .distributed import ClusterStream, Partitions, is_collection
 from .features import FeatureMap, Matrix
-from .fitting import RidgeFit, Rows, fit_ridge
+from .fitting import Judge, RidgeFit, Rows, fit_ridge
 from .rules import Floats
 from .streaming import (
     Checkpoint,
@@ -169,6 +169,10 @@ class KernelModel(BaseEstimator):
     def _ridge_targets(self, y: Any) -> Floats:
         return y
 
+    def _judge(self, sample: Rows) -> Judge | None:
+        """What a penalty is judged by; None for the squared error."""
+        return None
+
     def _sample(self, look: Survey) -> Rows:
         """Rows of the sample with features, few enough to be left out in turn."""
         p = self.features_._n_features_out
@@ -184,7 +188,7 @@ class KernelModel(BaseEstimator):
     ) -> RidgeFit:
         system = sums.system(intercept=self.fit_intercept, signs=self.features_.signs_, copy=copy)
         rows = Rows(sample.Z, self._ridge_targets(sample.y), sample.weight)
-        fit = fit_ridge(system, self.alpha, sample.Z.dtype, rows, stream)
+        fit = fit_ridge(system, self.alpha, sample.Z.dtype, rows, stream, self._judge(sample))
         self.alpha_ = fit.alpha
         self.tuning_ = [each for each in self.tuning_ if each.parameter != "alpha"] + fit.tried
         return fit

@@ -49,3 +49,10 @@ def fit_slope(scores: Floats, codes: Codes, weight: Floats | None) -> float:
         if abs(step) <= 1e-12 * max(slope, 1.0):
             break
     return max(slope, 1e-3) / scale
+
+
+def log_loss(scores: Floats, codes: Codes, weight: Floats | None) -> float:
+    """The mean -log probability of the classes of rows that were left out, at the best slope."""
+    P = probabilities(scores, fit_slope(scores, codes, weight))
+    own = np.maximum(P[np.arange(len(P)), codes], np.finfo(float).tiny)
+    return float(-np.average(np.log(own), weights=weight))

@@ -69,6 +69,9 @@ class RidgeFit:
         return np.asarray(rows.y - (rows.y - fitted) / (1 - np.minimum(leverage, 1 - 1e-12)))
 
 
+Judge = Callable[[Floats], float]  # of what is predicted for the rows of a sample; less is better
+
+
 @dataclass(frozen=True, eq=False)
 class Posterior:
     """What deviations of predictions need: (p, p) with the root L' of G + alpha I above."""
@@ -109,23 +112,25 @@ def fit_ridge(
     dtype: Any,
     sample: Rows,
     stream: Stream | None = None,
+    judge: Judge | None = None,
 ) -> RidgeFit:
     """Choose alpha and solve; `system` is overwritten.
 
-    Of several alphas the best is chosen by exact leave-one-out where the rows can be read again
-    and are few, by generalised cross-validation otherwise; above 8192 columns by a Cholesky
-    factorisation each, judged on the sample, whose rows are left out in turn.
+    Of several alphas the best is chosen by `judge`, from what is predicted for the rows of the
+    sample when each is left out in turn. Without one the squared error decides: by exact
+    leave-one-out where the rows can be read again and are few, by generalised cross-validation
+    otherwise. Above 8192 columns an alpha takes a factorisation, and the sample always judges.
     """
     p, signed = len(system.gram), bool((system.signs < 0).any())
     alphas = penalties(system.scale, dtype) if isinstance(alpha, str) else np.atleast_1d(alpha)
     tried: list[Tried] = []
     path = freedom = None
     if len(alphas) > 1 and p > MAX_PATH and not signed:
-        alpha, tried = _search_wide(system, alphas, sample)
+        alpha, tried = _search_wide(system, alphas, sample, judge)
     elif len(alphas) > 1 or signed:
         path = RidgePath(system)
         if len(alphas) > 1:
-            alpha, tried = _judge(path, system, alphas, stream)
+            alpha, tried = _judge_path(path, system, alphas, sample, stream, judge)
             freedom = path.freedom(alpha)
     alpha = float(alpha if tried else alphas[0])
     cholesky = None
@@ -150,10 +155,19 @@ def _factor(cholesky: InPlaceCholesky, alpha: float, system: RidgeSystem, dtype:
         ) from None
 
 
-def _judge(
-    path: RidgePath, system: RidgeSystem, alphas: Floats, stream: Stream | None
+def _judge_path(
+    path: RidgePath,
+    system: RidgeSystem,
+    alphas: Floats,
+    sample: Rows,
+    stream: Stream | None,
+    judge: Judge | None,
 ) -> tuple[float, list[Tried]]:
     n, p = system.n_rows, len(system.gram)
+    if judge is not None:
+        found = path.left_out(sample.Z, sample.y, sample.weight, alphas)
+        scores = [np.inf if each is None else judge(each) for each in found]
+        return best(alphas, np.array(scores), "leave-one-out of a sample")
     if stream is not None and n <= _LOO_ROWS and n * p**2 <= _LOO_WORK:
         squares = np.zeros(len(alphas))
         for piece in stream.pieces("leaving one out"):
@@ -165,7 +179,9 @@ def _judge(
     return best(alphas, path.gcv(alphas), "GCV")
 
 
-def _search_wide(system: RidgeSystem, alphas: Floats, sample: Rows) -> tuple[float, list[Tried]]:
+def _search_wide(
+    system: RidgeSystem, alphas: Floats, sample: Rows, judge: Judge | None
+) -> tuple[float, list[Tried]]:
     """Downhill over the alphas from the middle; each takes a factorisation."""
     cholesky = InPlaceCholesky(system.gram)
     scores: dict[int, float] = {}
@@ -180,7 +196,9 @@ def _search_wide(system: RidgeSystem, alphas: Floats, sample: Rows) -> tuple[flo
             fit = RidgeFit(
                 cholesky.solve(system.cross), np.empty(0), 0.0, [], system, None, cholesky
             )
-            scores[i] = float(np.square(fit.left_out(sample) - sample.y).mean())
+            found = fit.left_out(sample)
+            square = float(np.square(found - sample.y).mean())
+            scores[i] = square if judge is None else judge(found)
         return scores[i]
 
     i, step = len(alphas) // 2, 2

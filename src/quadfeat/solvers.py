@@ -8,6 +8,8 @@ that v = S Z'a solves (G + alpha S) v = Z'y.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from scipy.linalg import blas, cho_solve, lapack, solve_triangular
 
@@ -73,28 +75,38 @@ class RidgePath:
             return np.inf
 
     def loo_squares(self, Z: Matrix, Y: Floats, weight: Floats | None, alphas: Floats) -> Floats:
-        """The weighted squares of exact leave-one-out residuals of these rows, one per alpha.
+        """The weighted squares of exact leave-one-out residuals of these rows, one per alpha."""
+        mass = np.ones(len(Z)) if weight is None else weight
+        return np.array(
+            [
+                np.inf if found is None else float((mass[:, None] * (Y - found) ** 2).sum())
+                for found in self.left_out(Z, Y, weight, alphas)
+            ]
+        )
+
+    def left_out(
+        self, Z: Matrix, Y: Floats, weight: Floats | None, alphas: Floats
+    ) -> Iterator[Floats | None]:
+        """What is predicted for each of these rows when left out, for one alpha after another.
 
         A residual r of leverage h becomes r / (1 - h) when its row is left out. A weight above 1
-        counts copies of a row, of which one is left out and the others stay.
+        counts copies of a row, of which one is left out and the others stay. None where alpha is
+        too small for the rounding.
         """
         system = self._system
         rows = np.asarray(Z, dtype=np.float64) - system.feature_mean
         rotated = self._factors.rotate(rows.T)
-        mass = np.ones(len(Z)) if weight is None else weight
-        scores = []
         for alpha in alphas:
             try:
                 solved = self._factors.solve(alpha, rotated)
                 fitted = solved.T @ self._cross + system.target_mean
             except np.linalg.LinAlgError:
-                scores.append(np.inf)
+                yield None
                 continue
             leverage = np.einsum("ij,ij->j", rotated, solved) + system.intercept_leverage
-            leverage *= np.minimum(mass, 1.0)
-            left_out = (Y - fitted) / (1 - leverage)[:, None]
-            scores.append(float((mass[:, None] * left_out**2).sum()))
-        return np.array(scores)
+            if weight is not None:
+                leverage *= np.minimum(weight, 1.0)
+            yield Y - (Y - fitted) / (1 - leverage)[:, None]
 
 
 class _Factors:
