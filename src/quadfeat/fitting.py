@@ -252,7 +252,7 @@ def fit_loss(
     descent goes on from the truncated singular value decomposition of the full solution, on the
     factors, so its loss is below that of the truncated one.
     """
-    metric = _Metric.made(name, stream, checkpoint, shape, alpha)
+    metric = _Metric.made(name, stream, checkpoint, shape, alpha, intercept=intercept)
     descent = _Descent(LOSSES[name], stream, checkpoint, alpha, tolerance, max_passes)
     full = Weights(*shape, rank=None, intercept=intercept)
     theta = checkpoint.lasting.get("full")
@@ -273,10 +273,14 @@ def fit_loss(
 
 
 class _Metric:
-    """The inverse of c Z'WZ + alpha I, an intercept's column included."""
+    """The inverse of the curvature c Z'WZ + alpha I of a loss, in the memory of one gram.
 
-    def __init__(self, cholesky: InPlaceCholesky | None, mass: float) -> None:
-        self._cholesky, self._mass = cholesky, mass
+    An intercept is the value at the mean row, b + m'W, which centred features do not change: the
+    curvature falls apart into that of W, from the centred gram, and c times the total weight.
+    """
+
+    def __init__(self, cholesky: InPlaceCholesky, mean: Floats, mass: float) -> None:
+        self._cholesky, self._mean, self._mass = cholesky, mean, mass
 
     @classmethod
     def made(
@@ -286,48 +290,45 @@ class _Metric:
         checkpoint: Checkpoint,
         shape: tuple[int, int],
         alpha: float,
+        *,
+        intercept: bool,
     ) -> _Metric:
         p, t = shape
-        if p > MAX_PATH:
-            return cls(None, 1.0)
-        if "gram" in checkpoint.lasting:
-            gram = checkpoint.lasting["gram"].copy()
+        lasting = checkpoint.lasting
+        if "gram" in lasting:
+            gram, mean, weight = lasting["gram"].copy(), lasting["mean"], float(lasting["weight"])
         else:
             sums = ridge_sums(stream, checkpoint, p, 0)
-            gram = np.zeros((p + 1, p + 1))
-            gram[:p, :p], gram[p, :p], gram[p, p] = sums.gram, sums.feature_sum, sums.weight
-            gram *= curvature(name, t)
+            system = sums.system(intercept=intercept, signs=np.ones(p), copy=False)
+            gram, mean, weight = system.gram, system.feature_mean, system.weight
             if checkpoint.active:
-                checkpoint.lasting["gram"] = gram.copy()
+                lasting.update(gram=gram.copy(), mean=mean, weight=np.array(weight))
+        gram *= curvature(name, t)
         cholesky = InPlaceCholesky(gram)
-        mass = float(gram[p, p])
         # What rounding may have taken from the smallest eigenvalues is given back.
         cholesky.factor(max(alpha, 1e-7 * float(np.trace(gram)) / p))
-        return cls(cholesky, mass)
+        return cls(cholesky, mean, weight * curvature(name, t))
 
     def full(self, weights: Weights) -> Callable[[Floats], Floats]:
-        cholesky = self._cholesky
-        if cholesky is None:
-            return lambda gradient: gradient
+        """The metric of a gradient in W and b."""
 
         def apply(gradient: Floats) -> Floats:
             (W,), b = weights.split(gradient)
-            solved = cholesky.solve(np.vstack([W, b if len(b) else np.zeros(W.shape[1])]))
-            return weights.join([solved[:-1]], solved[-1])
+            if not len(b):
+                return weights.join([self._cholesky.solve(W)], b)
+            solved = self._cholesky.solve(W - np.outer(self._mean, b))
+            return weights.join([solved], b / self._mass - self._mean @ solved)
 
         return apply
 
     def factored(self, weights: Weights, U: Floats, V: Floats) -> Callable[[Floats], Floats]:
-        cholesky = self._cholesky
-        if cholesky is None:
-            return lambda gradient: gradient
-        half = cholesky.half(np.vstack([U, np.zeros((1, U.shape[1]))]))
+        """The metric of a gradient in the factors of W and b, taken at U and V."""
+        half = self._cholesky.half(U)
         of_u, of_v = np.linalg.pinv(V.T @ V), np.linalg.pinv(half.T @ half, hermitian=True)
 
         def apply(gradient: Floats) -> Floats:
             (dU, dV), b = weights.split(gradient)
-            solved = cholesky.solve(np.vstack([dU, np.zeros((1, dU.shape[1]))]))[:-1]
-            return weights.join([solved @ of_u, dV @ of_v], b / self._mass)
+            return weights.join([self._cholesky.solve(dU) @ of_u, dV @ of_v], b / self._mass)
 
         return apply
 
