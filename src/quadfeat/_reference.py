@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -87,13 +88,13 @@ class FourierPlan:
         axes = [np.arange(nodes.shape[1])]
         return cls.from_groups(nodes.shape[1], axes, [nodes], [amplitudes], constant=constant)
 
-    @property
+    @cached_property
     def n_columns(self) -> int:
         """Columns of the output."""
         sizes = np.diff(self.node_ptr)
         return 2 * int(sizes[self.group_nodes].sum()) + (self.constant != 0)
 
-    @property
+    @cached_property
     def largest_node(self) -> float:
         """The largest sum of |frequency| over axes: times the largest |x|, it bounds an angle."""
         return max((_longest(nodes) for nodes, _ in self.node_sets()), default=0.0)
@@ -171,7 +172,7 @@ class KroneckerPlan:
             group_scale=np.ascontiguousarray(scale, dtype=np.float64),
         )
 
-    @property
+    @cached_property
     def n_columns(self) -> int:
         """Columns of the output."""
         widths = 2 * np.diff(self.entry_ptr) + (self.entry_middle != 0)
@@ -179,7 +180,7 @@ class KroneckerPlan:
         total = sum(int(np.prod(widths[group])) for group in self.groups())
         return total - sum(dropped) + any(dropped)
 
-    @property
+    @cached_property
     def largest_node(self) -> float:
         """The largest frequency: times the largest |x|, it bounds an angle."""
         return float(self.entry_nodes.max(initial=0.0))

@@ -82,12 +82,12 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """The features of X, `rows` rows at a time, each in the same reused buffer.
 
         A block is overwritten when the next is asked for: use it, or copy it. By default a block
-        fits into the cache.
+        fits into the last cache, and is large enough for threads to share.
         """
         X = self._validated(X)
         p = self._n_features_out
         if rows is None:
-            rows = int(np.clip(2**18 // (p * X.dtype.itemsize), 8, 4096))
+            rows = int(np.clip(2**22 // (p * X.dtype.itemsize), 16, 4096))
         buffer: Matrix = np.empty((min(check_count("rows", rows), X.shape[0]), p), dtype=X.dtype)
         for _, block in _row_blocks(X, len(buffer)):
             out = buffer[: len(block)]
