@@ -305,7 +305,11 @@ def data_class(kind: type, finish: Any = None, shared: bool = False, **checks: C
     """The recipe of a frozen bundle, from the types of its fields."""
     parameters = {each.name: checks.get(each.name) or _TYPES[each.type] for each in fields(kind)}
     nothing = Recipe(kind).finish
-    return Recipe(kind, parameters=parameters, finish=finish or nothing, shared=shared)
+
+    def state(bundle: Any) -> dict[str, Any]:  # without what it has worked out since
+        return {name: getattr(bundle, name) for name in parameters}
+
+    return Recipe(kind, parameters=parameters, finish=finish or nothing, shared=shared, state=state)
 
 
 _BUNDLES = (
