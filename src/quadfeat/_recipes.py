@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from . import adaptive, fourier, kernels, mercer
+from . import adaptive, fourier, frames, kernels, mercer
 from ._reference import FourierPlan, KroneckerPlan
 from .features import FeatureMap, FourierMap
 from .kernels import Kernel
@@ -236,6 +236,16 @@ def _finish_kronecker_plan(plan: KroneckerPlan) -> None:
     )
 
 
+def _finish_pruned(grid: frames.PrunedGrid) -> None:
+    m = len(grid.axes)
+    require(
+        grid.rule.nodes.shape[1] == m
+        and grid.directions.shape[1] == m
+        and all(axis.nodes.shape[1] == 1 for axis in grid.axes),
+        "a pruned grid has other axes than its frame",
+    )
+
+
 def _kronecker_columns(plan: KroneckerPlan) -> int:
     """`plan.n_columns`, in whole numbers that cannot overflow."""
     widths = (2 * np.diff(plan.entry_ptr) + (plan.entry_middle != 0)).tolist()
@@ -323,6 +333,13 @@ _BUNDLES = (
         _finish_landmarks,
         points=array(_floats, 2),
         projection=array(_floats, 2),
+    ),
+    data_class(
+        frames.PrunedGrid,
+        _finish_pruned,
+        rule=instance(Rule),
+        axes=list_of(instance(Rule)),
+        directions=array(_floats, 2),
     ),
     data_class(adaptive.Trial),
     data_class(adaptive.Report, trials=list_of(instance(adaptive.Trial))),
@@ -440,7 +457,7 @@ _MAPS = (
     _map(fourier.OrthogonalFourier, _fourier),
     _map(fourier.QuasiRandomFourier, _fourier),
     _map(fourier.SphericalRadial, _fourier),
-    _map(adaptive.FramedGrid, _fourier),
+    _map(adaptive.FramedGrid, {**_fourier, "_framed": instance(frames.PrunedGrid)}),
     _map(adaptive.HermiteMercer, {**_signed, "basis_": instance(mercer.MercerBasis)}),
     _map(adaptive.Landmarks, {**_signed, "basis_": instance(mercer.LandmarkBasis)}),
     _map(

@@ -147,7 +147,7 @@ def largest_products(
 
 # --- grids in the frame -----------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
-class FramedGrid:
+class PrunedGrid:
     """A pruned grid for the kernel exp(-|v|^2): what was kept of the product of `axes`.
 
     `rule` (n, m) has mass 1; `omitted` is the mass of the nodes that were dropped. Everywhere
@@ -174,7 +174,7 @@ class FramedGrid:
         return Rule(nodes, self.rule.weights)
 
 
-def framed_grid(kernel: Gaussian, X: Matrix, n: int, *, n_rows: int = 400) -> FramedGrid:
+def framed_grid(kernel: Gaussian, X: Matrix, n: int, *, n_rows: int = 400) -> PrunedGrid:
     """The best grid of `n` columns along the principal directions of X.
 
     The Gaussian kernel is a product over the axes of any rotation. The principal direction
@@ -219,7 +219,7 @@ class Turned(NamedTuple):
 
 
 def turned_rows(directions: Floats, scale: Floats, X: Floats) -> Turned:
-    """The region of the gaps between rows; `directions` (d, m) are scaled as in `FramedGrid`."""
+    """The region of the gaps between rows; `directions` (d, m) are scaled as in `PrunedGrid`."""
     scaled, turn = (X - X.mean(axis=0)) * scale, directions / scale[:, None]
     inside = scaled @ turn
     box = np.ptp(inside, axis=0)
@@ -258,7 +258,7 @@ def _mean_square(rule: Rule, gaps: Floats) -> float:
     return float(np.mean((rule(gaps) - np.exp(-np.einsum("ij,ij->i", gaps, gaps))) ** 2))
 
 
-def _framed_candidates(gaps: Floats, n: int) -> Iterator[FramedGrid]:
+def _framed_candidates(gaps: Floats, n: int) -> Iterator[PrunedGrid]:
     """Grids in the frame pruned to `n` columns, for a kernel exp(-|u|^2), from coarse to fine.
 
     The direction that errs most gets the next node. Stops when the grids have become so fine that
@@ -322,7 +322,7 @@ class _GapRules:
         return float(np.sqrt(np.mean(error**2)))
 
 
-def _pruned(axes: Sequence[Rule], n: int) -> FramedGrid:
+def _pruned(axes: Sequence[Rule], n: int) -> PrunedGrid:
     """The product of symmetric 1-D rules with only its `n` largest weights, mirrored."""
     # One side of each axis, from the middle outwards: there the weights fall.
     nodes = [axis.nodes[len(axis) // 2 :, 0] for axis in axes]
@@ -358,10 +358,10 @@ def _pruned(axes: Sequence[Rule], n: int) -> FramedGrid:
     if not right:
         zero = Rule(np.zeros((1, len(axes))), np.ones(1))
         single = Rule(np.zeros((1, 1)), np.ones(1))
-        return FramedGrid(zero, 0.0, (single,) * len(axes), unturned)
+        return PrunedGrid(zero, 0.0, (single,) * len(axes), unturned)
     one_side = mirrored_nodes(np.array(right), np.array(weights), middle)
     omitted = max(0.0, 1.0 - 2 * sum(weights) - middle)
-    return FramedGrid(one_side, omitted, tuple(axes), unturned)
+    return PrunedGrid(one_side, omitted, tuple(axes), unturned)
 
 
 def _sign_changes(node: Floats) -> Iterator[Floats]:
