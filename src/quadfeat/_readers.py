@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.datasets import load_svmlight_file
 
 _CHUNK = 1 << 22  # bytes of a text file that are parsed at a time
 
@@ -399,6 +398,8 @@ def _survey(path: Path) -> tuple[list[tuple[int, int]], int, int, bool]:
 
 
 def _parse(chunk: bytes, path: Path, row: int) -> tuple[Any, Any]:
+    from sklearn.datasets import load_svmlight_file  # takes as long to import as all of quadfeat
+
     try:
         return load_svmlight_file(io.BytesIO(chunk), zero_based=True)
     except ValueError as error:
