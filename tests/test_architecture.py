@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import quadfeat
+
 SOURCE = Path(__file__).parents[1] / "src" / "quadfeat"
 ORDER = [
     "_checks",
@@ -93,6 +95,10 @@ import sys, warnings, numpy as np, scipy.stats, sklearn.kernel_approximation
 loaded = set(sys.modules)
 before = (np.geterr(), list(warnings.filters), np.random.get_state()[1][:4].tolist())
 import quadfeat
+assert not {m for m in sys.modules if m.startswith("quadfeat.")}  # a name is loaded when used
+for name in quadfeat.__all__:
+    assert getattr(quadfeat, name).__name__ == name
+assert quadfeat.theory.__name__ == "quadfeat.theory"
 after = (np.geterr(), list(warnings.filters), np.random.get_state()[1][:4].tolist())
 assert before[0] == after[0] and before[2] == after[2]
 optional = {"matplotlib", "typer", "rich", "pyarrow", "torch", "pandas", "dask"}
@@ -100,3 +106,14 @@ extra = optional & (set(sys.modules) - loaded)
 assert not extra, extra
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_type_checkers_see_the_names_that_users_see():
+    tree = ast.parse((SOURCE / "__init__.py").read_text())
+    seen = {
+        alias.asname: node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.level == 1
+        for alias in node.names
+    }
+    assert seen == quadfeat._HOMES
