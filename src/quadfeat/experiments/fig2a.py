@@ -48,7 +48,8 @@ class _Scale(NamedTuple):
     plain_columns: int
 
 
-# Widths at which all cells together fit into minutes (small) or 45 minutes (paper) of two cores.
+# Widths at which all cells together fit into minutes (small) or an hour and a half (paper) of two
+# cores, a third of it for the hinge at the two greatest widths.
 _SCALES = {
     "small": _Scale(
         rows=10_000,
@@ -242,7 +243,8 @@ def _seconds(name: str, loss: str, columns: int, rows: int) -> float:
     if loss == "tuning":
         return 4 * (0.1 * p**2 + 20 * cholesky + (4.0 if name == "Hermite-Mercer" else 0.5))
     fit = {"reweighted": 1.5 * p**2, "Hermite-Mercer": 4.0}.get(name, 0.5)
-    return fit + (gram + cholesky if loss == "ridge" else 60 * 2.4e-6 * rows * p)
+    passes = 0.0 if loss == "ridge" else 60 * 2.4e-6 * rows * p
+    return fit + gram + cholesky + passes  # the descent is preconditioned by what ridge solves
 
 
 # --- from records --------------------------------------------------------------------------------

@@ -174,7 +174,8 @@ def cells(scale: str, data: Data) -> list[Cell]:
 
     def tuning(of: str, width: int, run: Callable[[], list[Record]]) -> Cell:
         key: Key = {"map": "tuning", "of": of, "width": width, "seed": 0, "data": name_of_data}
-        return Cell(key, run, cost=_seconds("tuning", width, scale))
+        searches = len(_BANDWIDTHS) if of == "settings" else 1
+        return Cell(key, run, cost=searches * _seconds("tuning", width, scale))
 
     def settings() -> list[Record]:
         chosen, tried = work.tuned
@@ -250,8 +251,8 @@ def _reference_model(name: str) -> Any:
 
 def _seconds(name: str, width: int, scale: str) -> float:
     """Expected time of a cell on two cores."""
-    fit = (4.0 + 0.018 * width) / _LEARN_EVERY[scale]
-    return {"tuning": 2.5 * fit, _LINEAR: 20.0, _NETWORK: 30.0}.get(name, fit)
+    whole = {"tuning": 5.0 + 0.02 * width, _LINEAR: 15.0, _NETWORK: 15.0}
+    return whole.get(name, 4.0 + 0.018 * width) / _LEARN_EVERY[scale]
 
 
 # --- from records --------------------------------------------------------------------------------
