@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from scipy.io import wavfile
 
+from quadfeat import Gaussian, RandomFourier
 from quadfeat.experiments import fig2b, fig2c, speech
 from quadfeat.experiments.datasets import Data, MissingData
 from quadfeat.experiments.decoding import PhoneModel, decode, edit_distance
-from quadfeat.experiments.recogniser import Task
+from quadfeat.experiments.recogniser import StateFeatures, Task
+from quadfeat.models import KernelClassifier
 
 PACKED = "timit_sample_frames.npz"
 # More than 13, so that their states span 40 discriminants.
@@ -308,7 +310,7 @@ def test_a_cell_of_fig2b_gives_the_same_records_twice(corpus, monkeypatch):
 def test_a_cell_of_fig2c_gives_the_same_records_twice(corpus, monkeypatch):
     for name, value in {
         "_BANDWIDTHS": (1.0,),
-        "_PENALTIES": (1e-3,),
+        "_PENALTIES": (5e-4, 1e-3, 2e-3),
         "RANK": 5,
         "_LEARN_EVERY": {"small": 1},
     }.items():
@@ -316,7 +318,11 @@ def test_a_cell_of_fig2c_gives_the_same_records_twice(corpus, monkeypatch):
 
     def run():
         cells = fig2c.cells("small", Data(corpus))
-        wanted = [c for c in cells if c.key["width"] == 125 or c.key["map"] == "tuning"]
+        wanted = [
+            c
+            for c in cells
+            if c.key["width"] == 125 or c.key.get("of") in ("settings", "Hermite-Mercer")
+        ]
         return [record for cell in wanted for record in untimed(cell.run())]
 
     first = run()
@@ -325,6 +331,50 @@ def test_a_cell_of_fig2c_gives_the_same_records_twice(corpus, monkeypatch):
     # These tones are far apart: the states are told apart better than by guessing.
     assert measured["cross_entropy"] < np.log(len(np.unique(speech.PHONES48)) * 3)
     assert measured["per"] >= 0 and len(measured["errors"]) == 4
+
+
+class Parabola:
+    """Features whose cross-entropy is least at one penalty."""
+
+    def __init__(self, least):
+        self.least, self.task, self.learned = least, self, np.zeros((1, 1))
+
+    def log_posteriors(self, *, alpha, rank, tolerance):
+        return np.log(alpha / fig2c.N_SUBSETS / self.least) ** 2
+
+    def cross_entropy(self, posteriors):
+        return posteriors
+
+
+@pytest.mark.parametrize("k", [0, 2, 5, 9, 10])
+def test_the_search_ends_at_the_best_penalty_with_both_neighbours_tried(k):
+    search = fig2c._Search(Parabola(fig2c._PENALTIES[k]))
+    assert search.best() == fig2c._PENALTIES[k]
+    tried = [record["penalty"] for record in search.records()]
+    assert set(fig2c._PENALTIES[max(k - 1, 0) : k + 2]) <= set(tried)
+
+
+def test_a_task_of_every_second_frame_keeps_the_discriminants_of_all(corpus):
+    learned, judges = (speech.select(Data(corpus).speech(), part) for part in ("train", "test"))
+    whole, half = (Task.made(learned, judges, every=every) for every in (1, 2))
+    np.testing.assert_array_equal(half.X, whole.X[::2])
+    np.testing.assert_array_equal(half.y, whole.y[::2])
+    np.testing.assert_array_equal(half.inputs.directions, whole.inputs.directions)
+
+
+def test_states_are_predicted_as_by_the_classifier_of_the_library(corpus):
+    learned, judges = (speech.select(Data(corpus).speech(), part) for part in ("train", "test"))
+    task, alpha, tolerance = Task.made(learned, judges, every=4), 10.0, 1e-9
+    features = RandomFourier(Gaussian(0.01), n_components=50, random_state=0)
+    made = StateFeatures.made(task, features)
+    found = np.concatenate(made.log_posteriors(alpha=alpha, rank=None, tolerance=tolerance))
+    model = KernelClassifier(features, loss="logistic", alpha=alpha).fit(task.X, task.y)
+    expected = np.log(model.predict_proba(task.judged))
+    # Both are within 1e-7 of the least loss, at most n log(classes); it curves by alpha at least,
+    # and a change of weights by dW moves a row of length 1 and so each log probability by 2 |dW|.
+    loss = len(task.X) * np.log(len(model.classes_))
+    change = 2 * np.sqrt(2 * 1e-7 * loss / alpha)
+    assert np.abs(found[:, model.classes_] - expected).max() <= 2 * change
 
 
 def records_of_fig2b():

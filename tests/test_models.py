@@ -11,6 +11,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import quadfeat as qf
+from quadfeat.fitting import _factored
 
 SMALL = qf.HermiteMercer(n_components=16)
 
@@ -157,6 +158,15 @@ def test_a_rank_is_kept_and_beats_the_truncated_full_solution(rng):
     assert best < loss(low.coef_, low.intercept_)
     gap = loss(truncated, full.intercept_) - best
     assert loss(low.coef_, low.intercept_) - best < 0.9 * gap
+
+
+def test_a_metric_is_positive_where_rounding_made_its_gram_indefinite(rng):
+    # One column many times over: the products of float32 features have eigenvalues below zero.
+    Z = (rng.normal(100, 1, (50, 1)) * rng.uniform(0.5, 1.5, (1, 400))).astype(np.float32)
+    gram = (Z.T @ Z).astype(np.float64)
+    assert np.linalg.eigvalsh(gram)[0] < -1e-7 * np.trace(gram) / len(gram)
+    b = rng.normal(size=(400, 5))
+    assert (np.einsum("ij,ij->j", b, _factored(gram, 0.0).solve(b)) > 0).all()
 
 
 @pytest.mark.parametrize("loss", ["ridge", "squared_hinge", "logistic"])

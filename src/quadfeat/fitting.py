@@ -304,10 +304,7 @@ class _Metric:
             if checkpoint.active:
                 lasting.update(gram=gram.copy(), mean=mean, weight=np.array(weight))
         gram *= curvature(name, t)
-        cholesky = InPlaceCholesky(gram)
-        # What rounding may have taken from the smallest eigenvalues is given back.
-        cholesky.factor(max(alpha, 1e-7 * float(np.trace(gram)) / p))
-        return cls(cholesky, mean, weight * curvature(name, t))
+        return cls(_factored(gram, alpha), mean, weight * curvature(name, t))
 
     def full(self, weights: Weights) -> Callable[[Floats], Floats]:
         """The metric of a gradient in W and b."""
@@ -331,6 +328,24 @@ class _Metric:
             return weights.join([self._cholesky.solve(dU) @ of_u, dV @ of_v], b / self._mass)
 
         return apply
+
+
+def _factored(gram: Floats, alpha: float) -> InPlaceCholesky:
+    """The factor of gram + alpha I, or of the least more that makes it positive definite.
+
+    What rounding may have taken from the smallest eigenvalues is given back. That depends on the
+    precision of the features and on how many columns repeat each other; a factorisation tells.
+    """
+    trace = float(np.trace(gram))
+    cholesky, shift = InPlaceCholesky(gram), max(alpha, 1e-7 * trace / len(gram))
+    while True:
+        try:
+            cholesky.factor(shift)
+            return cholesky
+        except np.linalg.LinAlgError:
+            if not shift < trace:
+                raise
+            shift *= 10
 
 
 @dataclass(eq=False)

@@ -24,7 +24,7 @@ def cells(scale: str, data: Data) -> list[Cell]:
     def make(seed: int) -> qf.SparseGrid:
         return qf.SparseGrid(fig1.KERNEL, level=2, weights="signed")
 
-    return fig1.cells(scale, {NAME: make}, points=POINTS, columns=POINTS, seeds=5)
+    return fig1.cells(scale, {NAME: make}, points=POINTS, columns=POINTS)
 
 
 def draw(records: list[Record]) -> Any:

@@ -35,7 +35,7 @@ def cells(scale: str, data: Data) -> list[Cell]:
         )
 
     maps = {_name(n_points): partial(make, n_points) for n_points in NODES}
-    return fig1.cells(scale, maps, points=COLUMNS // 2, columns=COLUMNS, seeds=6)
+    return fig1.cells(scale, maps, points=COLUMNS // 2, columns=COLUMNS)
 
 
 def draw(records: list[Record]) -> Any:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
+from scipy.special import softmax
 
+from quadfeat.features import FeatureMap, Matrix
+from quadfeat.fitting import Rows, fit_loss
 from quadfeat.rules import Floats
+from quadfeat.streaming import Checkpoint
 
 from . import speech
 from .decoding import PhoneModel, decode, edit_distance
@@ -30,20 +34,26 @@ class Task:
 
     @classmethod
     def made(
-        cls, learned: list[Utterance], judges: list[Utterance], *, stacked: bool = False
+        cls,
+        learned: list[Utterance],
+        judges: list[Utterance],
+        *,
+        stacked: bool = False,
+        every: int = 1,
     ) -> Task:
         """Learn from some utterances and judge on others.
 
-        The inputs are linear discriminants fitted on what is learned from alone, or with `stacked`
-        the eleven frames as they are.
+        The inputs are linear discriminants fitted on all frames that may be learned from, and on
+        nothing else, or with `stacked` the eleven frames as they are. A model learns from one of
+        `every` so many frames.
         """
         inputs = _stacked if stacked else speech.Projection.fit(learned)
         X, y = speech.rows(learned, inputs)
         counts = np.bincount(y, minlength=N_STATES) + 0.5
         return cls(
             inputs=inputs,
-            X=X,
-            y=y,
+            X=np.ascontiguousarray(X[::every]),
+            y=y[::every],
             judges=judges,
             phones=PhoneModel.fit(
                 [u.spoken48 for u in learned], [u.state for u in learned], len(PHONES48)
@@ -51,11 +61,15 @@ class Task:
             log_prior=np.log(counts / counts.sum()),
         )
 
-    def log_posteriors(self, model: Any) -> list[Floats]:
-        """Log probabilities of the states at each frame of each judge, by a fitted classifier."""
-        X = np.concatenate([self.inputs(u) for u in self.judges])
-        logs = np.full((len(X), N_STATES), np.log(_LEAST))
-        logs[:, model.classes_] = np.log(np.maximum(model.predict_proba(X), _LEAST))
+    @cached_property
+    def judged(self) -> Frames:
+        """The inputs of all frames of the judges."""
+        return np.concatenate([self.inputs(u) for u in self.judges])
+
+    def log_posteriors(self, probabilities: Matrix, classes: Labels) -> list[Floats]:
+        """Log probabilities of all states at each frame of each judge, of those of `classes`."""
+        logs = np.full((len(probabilities), N_STATES), np.log(_LEAST))
+        logs[:, classes] = np.log(np.maximum(probabilities, _LEAST))
         return np.split(logs, np.cumsum([len(u.phone) for u in self.judges])[:-1])
 
     def cross_entropy(self, posteriors: Sequence[Floats]) -> float:
@@ -83,3 +97,33 @@ class Task:
 
 def _stacked(utterance: Utterance) -> Frames:
     return speech.stack(utterance.frames)
+
+
+@dataclass(frozen=True)
+class StateFeatures:
+    """Features of a task, made once for models of any penalty."""
+
+    task: Task
+    learned: Matrix
+    judged: Matrix
+
+    @classmethod
+    def made(cls, task: Task, features: FeatureMap) -> StateFeatures:
+        features = features.fit(task.X)
+        return cls(task, features.transform(task.X), features.transform(task.judged))
+
+    def log_posteriors(self, *, alpha: float, rank: int | None, tolerance: float) -> list[Floats]:
+        """Of a multinomial logistic model that minimises the loss of all rows + alpha / 2 |W|^2."""
+        classes, codes = np.unique(self.task.y, return_inverse=True)
+        W, b, _ = fit_loss(
+            "logistic",
+            Rows(self.learned, codes, None),
+            Checkpoint(None, 0.0, {}),
+            (self.learned.shape[1], len(classes)),
+            alpha=alpha,
+            rank=rank,
+            intercept=True,
+            tolerance=tolerance,
+        )
+        scores = self.judged @ W.astype(self.judged.dtype) + b
+        return self.task.log_posteriors(softmax(scores, axis=1), classes)
