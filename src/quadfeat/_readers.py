@@ -237,6 +237,7 @@ def _csv(path: Path, wanted: Wanted, rows: int) -> Table:
 
     def read(first: int) -> Iterator[Batch]:
         options = csv.ReadOptions(
+            use_threads=False,  # with them, an error does not always know its line
             block_size=_CHUNK,
             skip_rows_after_names=first,
             column_names=every if headless else None,
