@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
@@ -178,6 +179,34 @@ def test_class_weights_are_sample_weights(waves, loss):
     plain = clone(model).set_params(class_weight=None)
     by_row = plain.fit(X, codes, sample_weight=np.where(codes, 3.0, 1.0)).coef_
     np.testing.assert_allclose(by_class, by_row, rtol=1e-6, atol=1e-8)
+
+
+def test_a_ridge_classifier_takes_the_alpha_of_the_least_log_loss_of_rows_left_out(rng):
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int) + (X[:, 0] > 1)
+    model = qf.KernelClassifier(fixed(20), alpha=[0.01, 1.0, 100.0]).fit(X, y)
+    Z = model.features_.transform(X)
+    signs = np.where(y[:, None] == np.arange(3), 1.0, -1.0)
+
+    def left_out(alpha, i):
+        others = np.arange(60) != i
+        kept, mean = Z[others], Z[others].mean(axis=0)
+        centred = kept - mean
+        gram = centred.T @ centred + alpha * np.eye(Z.shape[1])
+        W = np.linalg.solve(gram, centred.T @ signs[others])
+        return (Z[i] - mean) @ W + signs[others].mean(axis=0)
+
+    def log_loss(alpha):
+        scores = np.array([left_out(alpha, i) for i in range(60)])
+        slopes = np.geomspace(0.01, 100, 4000)
+        own = scores[np.arange(60), y]
+        return min(np.mean(logsumexp(slope * scores, axis=1) - slope * own) for slope in slopes)
+
+    expected = {alpha: log_loss(alpha) for alpha in (0.01, 1.0, 100.0)}
+    assert model.alpha_ == min(expected, key=expected.get)
+    for each in model.tuning_:
+        # The slope is found exactly but for a small prior, and on a fine grid here.
+        assert each.score == pytest.approx(expected[each.value], rel=1e-4)
 
 
 def test_probabilities_of_ridge_are_calibrated_on_rows_it_did_not_see(rng):
