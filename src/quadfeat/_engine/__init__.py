@@ -100,7 +100,7 @@ def empty(n: int, p: int, dtype: Any) -> Floats:
     """An uninitialised (n, p) array for features, which starts on a cache line.
 
     NumPy's own large arrays start 16 bytes after one, so that half of all vector stores straddle
-    two lines: 1-3% of W1 of ``benchmarks/speed.py``. The system clears every page of fresh memory,
+    two lines: 1-3% of W1 of ``quadfeat bench``. The system clears every page of fresh memory,
     which costs about as much as the features. NumPy already asks for huge pages, and a mapping of
     our own that does so too was not measurably faster ("W2 fresh"). Whoever can reuse an array
     should.

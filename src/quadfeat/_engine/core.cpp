@@ -135,7 +135,7 @@ Input<T> input_of(const Matrix<T>& X, index features) {
 }
 
 // The way to memory for a large output. On an AMD Zen 4 fetching ahead was 1.0 to 1.3 times as fast as
-// stores around the cache (W1 to W4 of benchmarks/speed.py), and other AMD processors are taken to
+// stores around the cache (W1 to W4 of `quadfeat bench`), and other AMD processors are taken to
 // be alike; elsewhere plain stores were seen to reach a third of the bandwidth of those around.
 Way way_of_large() {
 #if defined(QUADFEAT_X86_UNITS)
