@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from quadfeat.fitting import Rows, _Metric
+from quadfeat.fitting import Curvature, Rows, fit_loss, fit_ridge, ridge_sums
 from quadfeat.lbfgs import LBFGS
-from quadfeat.losses import Weights, curvature
+from quadfeat.losses import Weights, curvature, indicators
 from quadfeat.streaming import Checkpoint
 
 
@@ -30,7 +30,9 @@ def test_the_first_metric_is_the_inverse_of_the_curvature(intercept):
     Z, alpha, t = 2.0 + rng.normal(size=(50, 4)), 0.3, 3
     rows = Rows(Z, np.zeros((50, 0)), None)
     nothing = Checkpoint(None, 0.0, {})
-    metric = _Metric.made("squared_hinge", rows, nothing, (4, t), alpha, intercept=intercept)
+    whole = Curvature.of_stream(rows, nothing, 4, intercept=intercept)
+    whole.metric("logistic", t, 7.0)  # leaves no trace in the next
+    metric = whole.metric("squared_hinge", t, alpha)
     weights = Weights(4, t, rank=None, intercept=intercept)
     A = np.column_stack([Z, np.ones(50)]) if intercept else Z
     penalty = np.diag([alpha] * 4 + [0.0] * intercept)
@@ -38,3 +40,19 @@ def test_the_first_metric_is_the_inverse_of_the_curvature(intercept):
     gradient = rng.normal(size=(4 + intercept) * t)
     found = metric.full(weights)(gradient).reshape(-1, t)
     np.testing.assert_allclose(curved @ found, gradient.reshape(-1, t), rtol=1e-9, atol=1e-10)
+
+
+def test_a_ridge_fit_saves_a_descent_its_pass_over_the_products(rng):
+    Z, codes = 2.0 + rng.normal(size=(300, 6)), rng.integers(3, size=300)
+    nothing, rows = Checkpoint(None, 0.0, {}), Rows(Z, indicators(codes, 3), None)
+    system = ridge_sums(rows, nothing, 6, 3).system(intercept=True, signs=np.ones(6), copy=False)
+    curved = Curvature.of_ridge(fit_ridge(system, 5.0, Z.dtype, rows))
+
+    def fitted(**given):
+        told = dict(alpha=0.3, rank=None, intercept=True, tolerance=1e-14)
+        return fit_loss("squared_hinge", Rows(Z, codes, None), nothing, (6, 3), **told, **given)
+
+    (W, b, passes), (W_own, b_own, passes_own) = fitted(curved=curved), fitted()
+    np.testing.assert_allclose(W, W_own, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(b, b_own, rtol=1e-9, atol=1e-12)
+    assert passes == passes_own

@@ -12,7 +12,8 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import quadfeat as qf
-from quadfeat.fitting import _factored
+from quadfeat.fitting import _factor_raised
+from quadfeat.solvers import InPlaceCholesky
 
 SMALL = qf.HermiteMercer(n_components=16)
 
@@ -167,7 +168,9 @@ def test_a_metric_is_positive_where_rounding_made_its_gram_indefinite(rng):
     gram = (Z.T @ Z).astype(np.float64)
     assert np.linalg.eigvalsh(gram)[0] < -1e-7 * np.trace(gram) / len(gram)
     b = rng.normal(size=(400, 5))
-    assert (np.einsum("ij,ij->j", b, _factored(gram, 0.0).solve(b)) > 0).all()
+    cholesky = InPlaceCholesky(gram)
+    _factor_raised(cholesky, 0.0)
+    assert (np.einsum("ij,ij->j", b, cholesky.solve(b)) > 0).all()
 
 
 @pytest.mark.parametrize("loss", ["ridge", "squared_hinge", "logistic"])

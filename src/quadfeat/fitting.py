@@ -15,7 +15,7 @@ from .lbfgs import LBFGS
 from .losses import LOSSES, Loss, LossSums, Weights, curvature
 from .rules import Floats
 from .solvers import MAX_PATH, InPlaceCholesky, RidgePath, norms
-from .streaming import Checkpoint, Piece, Stream, fold
+from .streaming import LONGEST, Checkpoint, Piece, Stream, fold
 from .sums import NormalSums, RidgeSystem
 from .tuning import Tried, best, penalties
 
@@ -36,8 +36,10 @@ class Rows:
     weight: Floats | None
 
     def pieces(self, label: str, start: int = 0) -> Iterator[Piece]:
-        """A stream of one piece."""
-        yield Piece(self.Z, self.y, self.weight, 1)
+        """A stream of pieces as long as products gain from."""
+        for first in range(0, len(self.Z), LONGEST):
+            some = self.where(slice(first, first + LONGEST))
+            yield Piece(some.Z, some.y, some.weight, None)
 
     def where(self, chosen: Any) -> Rows:
         return Rows(
@@ -245,14 +247,18 @@ def fit_loss(
     intercept: bool,
     tolerance: float,
     max_passes: int = _MAX_PASSES,
+    curved: Curvature | None = None,
 ) -> tuple[Floats, Floats, int]:
     """W (p, t), b (t,) and the passes taken to the minimum of a loss over a stream.
 
-    The first metric is the inverse of c Z'WZ + alpha I, c the loss's curvature. With a rank, the
-    descent goes on from the truncated singular value decomposition of the full solution, on the
-    factors, so its loss is below that of the truncated one.
+    The first metric is the inverse of c Z'WZ + alpha I, c the loss's curvature; `curved` saves
+    the pass that it takes. With a rank, the descent goes on from the truncated singular value
+    decomposition of the full solution, on the factors, so its loss is below that of the
+    truncated one.
     """
-    metric = _Metric.made(name, stream, checkpoint, shape, alpha, intercept=intercept)
+    if curved is None:
+        curved = Curvature.of_stream(stream, checkpoint, shape[0], intercept=intercept)
+    metric = curved.metric(name, shape[1], alpha)
     descent = _Descent(LOSSES[name], stream, checkpoint, alpha, tolerance, max_passes)
     full = Weights(*shape, rank=None, intercept=intercept)
     theta = checkpoint.lasting.get("full")
@@ -272,39 +278,51 @@ def fit_loss(
     return *low.matrix(theta), descent.passes
 
 
-class _Metric:
-    """The inverse of the curvature c Z'WZ + alpha I of a loss, in the memory of one gram.
+class Curvature:
+    """The curvature c Z'WZ + alpha I of any loss and alpha, in the memory of one gram.
 
     An intercept is the value at the mean row, b + m'W, which centred features do not change: the
     curvature falls apart into that of W, from the centred gram, and c times the total weight.
     """
 
-    def __init__(self, cholesky: InPlaceCholesky, mean: Floats, mass: float) -> None:
-        self._cholesky, self._mean, self._mass = cholesky, mean, mass
+    def __init__(self, cholesky: InPlaceCholesky, mean: Floats, weight: float) -> None:
+        self._cholesky, self._mean, self._weight = cholesky, mean, weight
 
     @classmethod
-    def made(
-        cls,
-        name: str,
-        stream: Stream,
-        checkpoint: Checkpoint,
-        shape: tuple[int, int],
-        alpha: float,
-        *,
-        intercept: bool,
-    ) -> _Metric:
-        p, t = shape
+    def of_stream(
+        cls, stream: Stream, checkpoint: Checkpoint, n_columns: int, *, intercept: bool
+    ) -> Curvature:
+        """From a pass over a stream, or from what a checkpoint kept of it."""
         lasting = checkpoint.lasting
         if "gram" in lasting:
             gram, mean, weight = lasting["gram"].copy(), lasting["mean"], float(lasting["weight"])
         else:
-            sums = ridge_sums(stream, checkpoint, p, 0)
-            system = sums.system(intercept=intercept, signs=np.ones(p), copy=False)
+            sums = ridge_sums(stream, checkpoint, n_columns, 0)
+            system = sums.system(intercept=intercept, signs=np.ones(n_columns), copy=False)
             gram, mean, weight = system.gram, system.feature_mean, system.weight
             if checkpoint.active:
                 lasting.update(gram=gram.copy(), mean=mean, weight=np.array(weight))
-        gram *= curvature(name, t)
-        return cls(_factored(gram, alpha), mean, weight * curvature(name, t))
+        return cls(InPlaceCholesky(gram), mean, weight)
+
+    @classmethod
+    def of_ridge(cls, fit: RidgeFit) -> Curvature:
+        """From a ridge fit of the same rows, whose factor is overwritten."""
+        if fit.cholesky is None:
+            raise ValueError("the fit is of a signed map; other losses need features without signs")
+        return cls(fit.cholesky, fit.system.feature_mean, fit.system.weight)
+
+    def metric(self, name: str, n_scores: int, alpha: float) -> _Metric:
+        """The inverse for one loss and alpha, until the next is asked for."""
+        c = curvature(name, n_scores)
+        _factor_raised(self._cholesky, alpha / c)
+        return _Metric(self._cholesky, self._mean, self._weight, c)
+
+
+class _Metric:
+    """The inverse of a loss's curvature, c times what a Cholesky factor is of."""
+
+    def __init__(self, cholesky: InPlaceCholesky, mean: Floats, weight: float, c: float) -> None:
+        self._cholesky, self._mean, self._mass, self._c = cholesky, mean, c * weight, c
 
     def full(self, weights: Weights) -> Callable[[Floats], Floats]:
         """The metric of a gradient in W and b."""
@@ -312,8 +330,8 @@ class _Metric:
         def apply(gradient: Floats) -> Floats:
             (W,), b = weights.split(gradient)
             if not len(b):
-                return weights.join([self._cholesky.solve(W)], b)
-            solved = self._cholesky.solve(W - np.outer(self._mean, b))
+                return weights.join([self._solve(W)], b)
+            solved = self._solve(W - np.outer(self._mean, b))
             return weights.join([solved], b / self._mass - self._mean @ solved)
 
         return apply
@@ -321,27 +339,30 @@ class _Metric:
     def factored(self, weights: Weights, U: Floats, V: Floats) -> Callable[[Floats], Floats]:
         """The metric of a gradient in the factors of W and b, taken at U and V."""
         half = self._cholesky.half(U)
-        of_u, of_v = np.linalg.pinv(V.T @ V), np.linalg.pinv(half.T @ half, hermitian=True)
+        of_u = np.linalg.pinv(V.T @ V)
+        of_v = np.linalg.pinv(self._c * (half.T @ half), hermitian=True)
 
         def apply(gradient: Floats) -> Floats:
             (dU, dV), b = weights.split(gradient)
-            return weights.join([self._cholesky.solve(dU) @ of_u, dV @ of_v], b / self._mass)
+            return weights.join([self._solve(dU) @ of_u, dV @ of_v], b / self._mass)
 
         return apply
 
+    def _solve(self, B: Floats) -> Floats:
+        return self._cholesky.solve(B) / self._c
 
-def _factored(gram: Floats, alpha: float) -> InPlaceCholesky:
-    """The factor of gram + alpha I, or of the least more that makes it positive definite.
+
+def _factor_raised(cholesky: InPlaceCholesky, alpha: float) -> None:
+    """Factor for alpha, or for the least more that makes the sum positive definite.
 
     What rounding may have taken from the smallest eigenvalues is given back. That depends on the
     precision of the features and on how many columns repeat each other; a factorisation tells.
     """
-    trace = float(np.trace(gram))
-    cholesky, shift = InPlaceCholesky(gram), max(alpha, 1e-7 * trace / len(gram))
+    trace = float(cholesky.diagonal.sum())
+    shift = max(alpha, 1e-7 * trace / len(cholesky.diagonal))
     while True:
         try:
-            cholesky.factor(shift)
-            return cholesky
+            return cholesky.factor(shift)
         except np.linalg.LinAlgError:
             if not shift < trace:
                 raise
@@ -402,6 +423,7 @@ def tune_alpha(
     weights = Weights(sample.Z.shape[1], n_scores, rank=None, intercept=intercept)
     nothing = Checkpoint(None, 0.0, {})
     scale = float(np.square(merged.Z, dtype=np.float64).sum(axis=1).mean()) or 1.0
+    curved = Curvature.of_stream(learners, nothing, weights.shape[0], intercept=intercept)
     tried: list[Tried] = []
     for exponent in range(1, -5, -1):
         alpha = scale * 10.0**exponent
@@ -415,6 +437,7 @@ def tune_alpha(
             intercept=intercept,
             tolerance=1e-6,
             max_passes=_TRIAL_PASSES,
+            curved=curved,
         )
         sums = LossSums(LOSSES[name], weights, weights.join([W], b))
         sums.add(judged.Z, judged.y, judged.weight)

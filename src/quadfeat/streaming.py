@@ -20,7 +20,7 @@ from .data import Block, Source
 from .features import FeatureMap, Matrix
 
 _BUFFER = 2**28  # bytes of features at a time: long products, and little beside the sums
-_LONGEST = 8192  # rows of a product, after which it gets no faster
+LONGEST = 8192  # rows of a product, after which it gets no faster
 _KEPT = 2**30  # bytes of features that are kept for further passes
 
 Encode = Callable[[Block], tuple[Any, Any]]
@@ -120,7 +120,7 @@ class FeatureStream:
         )
         for number, block in enumerate(shown, start + 1):
             if buffer is None:
-                rows = int(np.clip(_BUFFER // (p * block.X.dtype.itemsize), 512, _LONGEST))
+                rows = int(np.clip(_BUFFER // (p * block.X.dtype.itemsize), 512, LONGEST))
                 buffer = empty(min(rows, max(len(block), 1)), p, block.X.dtype)
             y, weight = self._encode(block)
             for first in range(0, len(block), len(buffer)):

@@ -38,7 +38,7 @@ ABOUT = (
     "the states can. Lines: a linear model and a neural network of 512 units on the 440 stacked "
     "inputs. The small scale learns from every second frame; the discriminants always see all."
 )
-VERSION = 2
+VERSION = 3
 
 RANK = 35
 _LEARN_EVERY = {"small": 2, "paper": 1}  # of the frames
@@ -48,7 +48,7 @@ _MAPS = ("random", "Halton", "subsampled", "reweighted", "pruned", "Hermite-Merc
 _DETERMINISTIC = ("Hermite-Mercer",)
 _BANDWIDTHS = (0.7, 1.0, 1.4, 2.0)  # median distances
 _PENALTIES = tuple(8e-6 * 2.0**k for k in range(-5, 6))  # of a row, for features of length 1
-_TOLERANCE, _TUNING_TOLERANCE = 1e-5, 1e-4  # share of the loss that one more pass would save
+_TOLERANCE = 1e-4  # share of the loss that one more pass would save
 _BIGRAM_WEIGHTS = (0.5, 1.0, 1.5, 2.0, 3.0)
 _PRIOR_WEIGHTS = (0.5, 0.75, 1.0)
 _SEED_DEVIATION = 0.013  # of the cross-entropy: five runs of random, 500 columns, small scale
@@ -127,7 +127,7 @@ class _Search:
 
     def _posteriors(self, penalty: float) -> list[Floats]:
         alpha = _alpha(penalty, self._features)
-        return self._features.log_posteriors(alpha=alpha, rank=None, tolerance=_TUNING_TOLERANCE)
+        return self._features.log_posteriors(alpha=alpha, rank=None, tolerance=_TOLERANCE)
 
     def _entropy(self, penalty: float) -> float:
         self._found[penalty] = self._features.task.cross_entropy(self.posteriors(penalty))
@@ -252,7 +252,7 @@ def _reference_model(name: str) -> Any:
 def _seconds(name: str, width: int, scale: str) -> float:
     """Expected time of a cell on two cores."""
     whole = {"tuning": 5.0 + 0.02 * width, _LINEAR: 15.0, _NETWORK: 15.0}
-    return whole.get(name, 4.0 + 0.018 * width) / _LEARN_EVERY[scale]
+    return whole.get(name, 3.0 + 0.009 * width) / _LEARN_EVERY[scale]
 
 
 # --- from records --------------------------------------------------------------------------------
