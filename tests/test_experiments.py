@@ -11,7 +11,7 @@ from quadfeat import cli, experiments
 from quadfeat.experiments import run as reproduction
 from quadfeat.experiments.datasets import Data, MissingData
 from quadfeat.experiments.drawing import figure
-from quadfeat.experiments.frame import Cell, Journal, Verdict
+from quadfeat.experiments.frame import Cell, Journal, Table, Verdict
 
 NAME = "parabola"
 
@@ -42,7 +42,10 @@ def parabola(monkeypatch):
         measured = str(sum(r["square"] for r in records))
         return [Verdict("<squares> sum to 10", "10", measured, measured == "10")]
 
-    module.cells, module.draw, module.verdicts = cells, draw, verdicts
+    def tables(records):
+        return [Table("Squares < 5", ["seed"], [[str(r["seed"])] for r in records])]
+
+    module.cells, module.draw, module.verdicts, module.tables = cells, draw, verdicts, tables
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(reproduction, "NAMES", (NAME,))
     return module
@@ -114,6 +117,7 @@ def test_the_page_quotes_what_could_be_markup(parabola, tmp_path):
     go(tmp_path)
     text = (tmp_path / "index.html").read_text()
     assert "&lt;squares&gt;" in text and "<squares>" not in text
+    assert "<summary>Squares &lt; 5</summary>" in text and '<th scope="row">-2</th>' in text
     assert "<script" not in text and "http" not in text.replace("http-equiv", "")
 
 
@@ -188,6 +192,7 @@ def test_the_command_prints_verdicts_and_leaves_a_page(reproduce):
     result = reproduce("all")
     assert result.exit_code == 0, result.output
     assert "yes" in result.output and "<squares> sum to" in result.output
+    assert "Squares < 5" in result.output
     names = {path.name for path in reproduce.out.iterdir()}
     assert names == {"index.html", *(f"{NAME}.{kind}" for kind in ("jsonl", "svg", "png"))}
 

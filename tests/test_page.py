@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from quadfeat.experiments import drawing, page
-from quadfeat.experiments.frame import Finished, Verdict, machine
+from quadfeat.experiments.frame import Finished, Table, Verdict, machine
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
 FLAGS = [
@@ -67,19 +67,21 @@ def site(tmp_path_factory):
         Verdict("A claim that does not", "x" * 200, "y" * 200, False, "with a note & more"),
         Verdict("A claim that cannot be decided", "", "", None),
     ]
+    wide = Table("Numbers", ["x", *"abcdefgh"], [["1", *["1,234 ± 567"] * 8]] * 3)
     sections = [
         page.Section(name, f"Fig. {name}", "About it.", f"quadfeat reproduce {name} --scale small",
-                     Finished([line]), verdicts, picture)
+                     Finished([line]), verdicts, picture, [wide])
         for name in ("one", "two")
     ]  # fmt: skip
     sections.append(
         page.Section(
-            "three", "Fig. three", "", "", Finished([]), [], b"", "no data was " + "z" * 90
+            "three", "Fig. three", "", "", Finished([]), [], b"", [], "no data was " + "z" * 90
         )
     )
     text = page.html(sections, "small")
     (folder / "index.html").write_text(text)
-    (folder / "probe.html").write_text(text.replace("</body>", PROBE + "</body>"))
+    opened = text.replace("<details>", "<details open>")
+    (folder / "probe.html").write_text(opened.replace("</body>", PROBE + "</body>"))
     return folder
 
 

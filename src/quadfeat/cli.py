@@ -39,6 +39,7 @@ from .experiments import NAMES as EXPERIMENTS
 from .experiments import datasets
 from .experiments import run as reproduction
 from .experiments.frame import SCALES
+from .experiments.frame import Table as Numbers
 from .plotting import CompareDisplay
 from .storage import load, save
 
@@ -181,6 +182,9 @@ def reproduce(
         return
     console.print(_verdict_table(outcomes))
     for one in outcomes:
+        for table in one.tables if len(names) == 1 else ():
+            console.print(table.caption, markup=False)  # as a title it would wrap to the table
+            console.print(_number_table(table))
         if one.why:
             console.print(f"[bold]{one.name}[/] left out: {one.why}", highlight=False)
     console.print(f"\nPage: [bold]{out / 'index.html'}[/]")
@@ -361,6 +365,15 @@ def _verdict_table(outcomes: list[reproduction.Outcome]) -> Table:
             table.add_row(one.name if i == 0 else "", *cells, words[verdict.holds])
         if one.verdicts:
             table.add_section()
+    return table
+
+
+def _number_table(numbers: Numbers) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in numbers.head:
+        table.add_column(heading, justify="right")
+    for row in numbers.rows:
+        table.add_row(*row)
     return table
 
 

@@ -1,7 +1,7 @@
 """The paper's evaluation, re-made: one module per figure or claim, run by `quadfeat reproduce`.
 
 Each module named in `NAMES` follows `frame.Experiment`: a title, what it shows, the cells that make
-its records, and functions from records to a figure and to verdicts.
+its records, and functions from records to a figure, to verdicts and, where they help, to tables.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from quadfeat.kernels import Kernel
 from quadfeat.rules import Floats
 
 from . import drawing
-from .frame import Record
+from .frame import Record, Table
 
 N_POINTS = 11  # nodes per axis of the paper's grids: exact to degree 21
 N_SAMPLES = 500  # points that the paper reweights on
@@ -97,6 +97,21 @@ class Curve(NamedTuple):
             return float("nan")
         order = np.argsort(log_y)
         return float(np.exp(np.interp(np.log(level), log_y[order], log_x[order])))
+
+
+def table(
+    caption: str, head: str, curves: dict[str, Curve], form: Callable[[float, float], str]
+) -> Table:
+    """Curves side by side, a row for each x; `form` writes a mean and its deviation."""
+    at = sorted({float(x) for each in curves.values() for x in each.x})
+    rows = []
+    for x in at:
+        row = [f"{x:,.0f}"]
+        for each in curves.values():
+            (where,) = np.nonzero(each.x == x)
+            row.append(form(each.mean[where[0]], each.deviation[where[0]]) if len(where) else "")
+        rows.append(row)
+    return Table(caption, [head, *curves], rows)
 
 
 def curve(records: Iterable[Record], x: str, y: str, **where: Any) -> Curve:

@@ -19,9 +19,9 @@ from quadfeat.rules import Floats
 from quadfeat.streaming import Checkpoint
 
 from . import drawing
-from .contenders import CONTENDERS, curve
+from .contenders import CONTENDERS, curve, table
 from .datasets import Data, Images
-from .frame import Cell, Key, Record, Verdict
+from .frame import Cell, Key, Record, Table, Verdict
 
 TITLE = "Fig. 2a: accuracy on MNIST"
 ABOUT = (
@@ -331,6 +331,25 @@ def draw(records: list[Record]) -> Any:
     made.axes[0].set_ylabel(f"test accuracy, %: {name}, {first['rows']:,} rows")
     drawing.legend_below(made, columns=5)
     return made
+
+
+def tables(records: list[Record]) -> list[Table]:
+    measured = _measured(records)
+    return [
+        table(
+            f"Test accuracy in %, {title}: mean and deviation over seeds",
+            "columns",
+            {
+                name: curve(measured, "width", "accuracy", map=name, loss=loss)
+                for name in CONTENDERS
+                if any(r["map"] == name for r in measured)
+            },
+            lambda mean, deviation: (
+                f"{100 * mean:.2f}" + (f" ± {100 * deviation:.2f}" if deviation else "")
+            ),
+        )
+        for loss, title in _LOSSES.items()
+    ]
 
 
 def _measured(records: list[Record]) -> list[Record]:

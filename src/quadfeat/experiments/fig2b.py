@@ -12,9 +12,9 @@ from quadfeat import Anova, FeatureMap, Gaussian
 from quadfeat.rules import Floats
 
 from . import drawing, speech
-from .contenders import CONTENDERS, Curve, curve
+from .contenders import CONTENDERS, Curve, curve, table
 from .datasets import Data
-from .frame import Cell, Key, Record, Verdict
+from .frame import Cell, Key, Record, Table, Verdict
 
 TITLE = "Fig. 2b: kernel error on speech"
 ABOUT = (
@@ -135,6 +135,17 @@ def draw(records: list[Record]) -> Any:
     drawing.tidy(ax)
     drawing.legend_below(made, columns=4)
     return made
+
+
+def tables(records: list[Record]) -> list[Table]:
+    return [
+        table(
+            "RMS error relative to k(0), in thousandths: mean and deviation over runs",
+            "points D",
+            {name: _by_points(records, name) for name in CONTENDERS},
+            lambda mean, deviation: f"{1e3 * mean:.3g} ± {1e3 * deviation:.1g}",
+        )
+    ]
 
 
 def _by_points(records: list[Record], name: str) -> Curve:

@@ -17,10 +17,10 @@ from sklearn.preprocessing import StandardScaler
 from quadfeat.rules import Floats
 
 from . import drawing
-from .contenders import CONTENDERS, Curve, curve
+from .contenders import CONTENDERS, Curve, curve, table
 from .datasets import Data
 from .fig2b import N_SUBSETS, speech_kernel
-from .frame import Cell, Key, Record, Verdict
+from .frame import Cell, Key, Record, Table, Verdict
 from .recogniser import StateFeatures, Task
 from .speech import select
 
@@ -281,6 +281,21 @@ def draw(records: list[Record]) -> Any:
     right.set_ylabel("phone error rate, %")
     drawing.legend_below(made, columns=4)
     return made
+
+
+def tables(records: list[Record]) -> list[Table]:
+    def made(title: str, y: str, unit: float, digits: int) -> Table:
+        def form(mean: float, deviation: float) -> str:
+            spread = f" ± {unit * deviation:.{digits}f}" if deviation else ""
+            return f"{unit * mean:.{digits}f}{spread}"
+
+        curves = {name: curve(records, "width", y, map=name) for name in _MAPS}
+        return table(f"{title}: mean and deviation over runs", "columns asked", curves, form)
+
+    return [
+        made("State cross-entropy, nats per frame", "cross_entropy", 1.0, 3),
+        made("Phone error rate, %", "per", 100.0, 1),
+    ]
 
 
 def _of_maps(records: list[Record]) -> list[Record]:

@@ -59,8 +59,17 @@ class Verdict:
         return {True: "holds", False: "does not hold", None: "not decided"}[self.holds]
 
 
+@dataclass(frozen=True)
+class Table:
+    """Numbers to read: a caption, headings, and rows whose first cell says where."""
+
+    caption: str
+    head: list[str]
+    rows: list[list[str]]
+
+
 class Experiment(Protocol):
-    """What a module of this package defines."""
+    """What a module of this package defines; `tables`, from records, where numbers help."""
 
     TITLE: str
     ABOUT: str  # what is shown, one paragraph
@@ -71,6 +80,12 @@ class Experiment(Protocol):
     def draw(self, records: list[Record]) -> Any: ...
 
     def verdicts(self, records: list[Record]) -> list[Verdict]: ...
+
+
+def tables(module: Experiment, records: list[Record]) -> list[Table]:
+    """The tables of an experiment, none where it defines none."""
+    made: list[Table] = getattr(module, "tables", lambda _: [])(records)
+    return made
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from .frame import Finished, Verdict
+from .frame import Finished, Table, Verdict
 
 _BADGES = {True: ("holds", "✓"), False: ("fails", "✗"), None: ("open", "?")}
 
@@ -45,6 +45,13 @@ figure img { display: block; width: 100%; max-width: 42rem; height: auto; margin
 .holds { --colour: var(--holds); } .fails { --colour: var(--fails); }
 .open { --colour: var(--open); }
 .fails { border-left-style: double !important; } .open { border-left-style: dashed !important; }
+.table { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums;
+  overflow-wrap: normal; margin: .5rem 0; }
+th, td { padding: .15rem .6rem; text-align: right; border-bottom: 1px solid var(--rule);
+  white-space: nowrap; }
+th:first-child { text-align: left; padding-left: 0; }
+summary { cursor: pointer; color: var(--link); margin: .3rem 0; }
 .note, .made, footer { color: var(--soft); font-size: .9rem; }
 @media (max-width: 30rem) { .verdicts dl { grid-template-columns: minmax(0, 1fr); }
   .verdicts dd { margin-bottom: .3rem; } }
@@ -64,6 +71,7 @@ class Section:
     finished: Finished
     verdicts: Sequence[Verdict]
     picture: bytes
+    tables: Sequence[Table]
     why: str = ""
 
 
@@ -137,12 +145,27 @@ def _section(section: Section) -> str:
 <a href="{section.name}.svg"><img alt="{escape(_alt(section))}"
 src="data:image/svg+xml;base64,{source}"></a>
 </figure>
-<ul class="verdicts">
+{"".join(_table(table) for table in section.tables)}<ul class="verdicts">
 {"".join(_verdict(verdict) for verdict in section.verdicts)}</ul>
 <p class="made"><code>{escape(section.command)}</code>; {seeded};
 {_duration(section.finished.seconds)} of computing;
 <a href="{section.name}.jsonl">records</a>, <a href="{section.name}.png">picture</a></p>
 </section>
+"""
+
+
+def _table(table: Table) -> str:
+    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in table.head)
+    rows = "".join(
+        f'<tr><th scope="row">{escape(first)}</th>'
+        + "".join(f"<td>{escape(text)}</td>" for text in others)
+        + "</tr>\n"
+        for first, *others in table.rows
+    )
+    return f"""<details><summary>{escape(table.caption)}</summary><div class="table">
+<table><thead><tr>{head}</tr></thead>
+<tbody>
+{rows}</tbody></table></div></details>
 """
 
 

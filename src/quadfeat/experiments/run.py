@@ -9,7 +9,17 @@ from pathlib import Path
 from . import NAMES, experiment, page
 from .datasets import Data, MissingData
 from .drawing import png, svg
-from .frame import Cell, Finished, Journal, Verdict, remaining, replace, run_cell
+from .frame import (
+    Cell,
+    Finished,
+    Journal,
+    Table,
+    Verdict,
+    remaining,
+    replace,
+    run_cell,
+    tables,
+)
 
 
 @dataclass(frozen=True)
@@ -35,6 +45,7 @@ class Outcome:
     verdicts: list[Verdict]
     finished: Finished
     picture: bytes
+    tables: list[Table]
     why: str = ""
 
 
@@ -73,13 +84,16 @@ def conclude(scale: str, out: Path, left_out: dict[str, str] | None = None) -> l
                     f"{len(finished.lines)} of {finished.planned} cells are done; "
                     f"`{command(name, scale)}` runs the others"
                 )
-            outcomes.append(Outcome(name, [], finished, b"", why or "not run"))
+            outcomes.append(Outcome(name, [], finished, b"", [], why or "not run"))
             continue
         figure = module.draw(finished.records)
         picture = svg(figure)
         replace(out / f"{name}.svg", picture)
         replace(out / f"{name}.png", png(figure))
-        outcomes.append(Outcome(name, module.verdicts(finished.records), finished, picture))
+        records = finished.records
+        outcomes.append(
+            Outcome(name, module.verdicts(records), finished, picture, tables(module, records))
+        )
     sections = [
         page.Section(
             name=one.name,
@@ -89,6 +103,7 @@ def conclude(scale: str, out: Path, left_out: dict[str, str] | None = None) -> l
             finished=one.finished,
             verdicts=one.verdicts,
             picture=one.picture,
+            tables=one.tables,
             why=one.why,
         )
         for one in outcomes

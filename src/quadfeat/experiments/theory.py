@@ -18,7 +18,7 @@ from quadfeat.rules import Floats
 from .datasets import Data
 from .drawing import STYLES, figure, legend_below, plain_ticks, tidy
 from .fig1 import approximate
-from .frame import Cell, Record, Verdict
+from .frame import Cell, Record, Table, Verdict
 
 TITLE = "Theory: how many samples suffice"
 ABOUT = (
@@ -221,6 +221,53 @@ def _draw_sums(left: Any, right: Any, records: list[Record]) -> None:
     right.set_ylim(0.01, 1.0)
     plain_ticks(right.yaxis, (0.01, 0.03, 0.1, 0.3, 1))
     right.set_ylabel("error seen, 100 points each")
+
+
+def tables(records: list[Record]) -> list[Table]:
+    parts = (
+        ("error", "eps", "Samples D against the error, d = 5, M = 1"),
+        ("dimension", "d", "Samples D against the dimension, eps = 0.001, M = 1"),
+        ("diameter", "M", "Samples D against the diameter, eps = 0.001, d = 5"),
+    )
+    counts = "points of the smallest rule the theorem allows, and the printed formula"
+    made = [
+        _table(records, part, x, f"{caption}: {counts}", RULES, ("counted", "printed"))
+        for part, x, caption in parts
+    ]
+    summed = "Samples D against the sub-kernels m of a sum, absolute error 0.01"
+    rules = ("polynomially exact", "random")
+    return [*made, _table(records, "sum", "m", summed, rules, ("counted",))]
+
+
+def _table(
+    records: list[Record],
+    part: str,
+    x: str,
+    caption: str,
+    rules: Sequence[str],
+    counts: Sequence[str],
+) -> Table:
+    columns = {
+        f"{rule}, printed" if y == "printed" else rule: dict(
+            zip(*_line(records, part, rule, x, y), strict=True)
+        )
+        for rule in rules
+        for y in counts
+        if not (rule == "random" and y == "printed")  # there is no smaller one
+    }
+    places = list(dict.fromkeys(r[x] for r in records if r["part"] == part))
+    rows = [[f"{at:g}", *(_power(logs.get(at)) for logs in columns.values())] for at in places]
+    return Table(caption, [x, *columns], rows)
+
+
+def _power(log: float | None) -> str:
+    """10^log as it is read: whole numbers where they are short."""
+    if log is None:
+        return "none"
+    if log < 6:
+        return f"{10**log:,.0f}"
+    exponent = int(log)
+    return f"{10 ** (log - exponent):.1f}e{exponent}"
 
 
 def mean_errors(records: list[Record], rule: str) -> tuple[list[float], list[float]]:
