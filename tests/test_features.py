@@ -259,3 +259,31 @@ def test_default_kernel_is_scikit_learn_s_scale(data):
     fitted = qf.RandomFourier(random_state=0).fit(data)
     assert fitted.kernel is None
     assert fitted.kernel_.gamma == pytest.approx(1 / (4 * data.var()), rel=1e-12)
+
+
+class _Halves(qf.FeatureMap):
+    """A map of one's own: the columns of X, halved."""
+
+    def _build(self, X):
+        self.signs_ = np.ones(X.shape[1])
+        return X.shape[1]
+
+    def _evaluate(self, X, out):
+        out[:] = X / 2
+
+    def __init__(self, kernel=None):
+        self.kernel = kernel
+
+
+def test_a_map_of_one_s_own_needs_two_methods_and_its_error_is_bounded_by_its_lengths(data):
+    fitted = _Halves(qf.Gaussian(0.1)).fit(data)
+    lengths = np.linalg.norm(data, axis=1) / 2
+    assert fitted._largest_error(data[:50], data[50:]) == pytest.approx(
+        1 + lengths[:50].max() * lengths[50:].max()
+    )
+    found = fitted.error(data[:50], data[50:], n_pairs=500)
+    assert found.largest <= fitted._largest_error(data[:50], data[50:])
+    with pytest.raises(ValueError, match=r"nothing is proven about _Halves; error\(X\)"):
+        fitted.certificate(diameter=1.0)
+    with pytest.raises(TypeError, match="_build"):
+        qf.FeatureMap()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -34,7 +35,7 @@ _SAMPLE_WORK = 5e11  # multiply-adds to leave rows of the sample out in turn
 _PREDICTED = 2**25  # bytes of features at a time when predicting
 
 
-class KernelModel(BaseEstimator):
+class KernelModel(BaseEstimator, ABC):
     """What both models share: data in blocks, the map, the penalty, checkpoints."""
 
     features: FeatureMap | None
@@ -162,9 +163,9 @@ class KernelModel(BaseEstimator):
         self.features_ = features.fit(distinct)
         self.n_features_in_ = distinct.shape[1]
 
+    @abstractmethod
     def _encoded(self, block: Block) -> tuple[Any, Any]:
         """Targets as the sums want them, and weights."""
-        raise NotImplementedError
 
     def _ridge_targets(self, y: Any) -> Floats:
         return y

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
@@ -21,7 +22,7 @@ from .rules import Floats, Rule
 Matrix = npt.NDArray[np.floating[Any]]
 
 
-class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """Rows of X in, features out; their inner products (with `signs_`) are the kernel.
 
     A final subclass stores its parameters and names a construction; this class owns `fit` and
@@ -56,13 +57,13 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _check(self) -> None:
         """Refuse parameters that cannot work, before anything is computed."""
 
+    @abstractmethod
     def _build(self, X: Matrix) -> int:
         """Learn from X, set `signs_`, and return the number of columns."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
         """Write the features of some rows into out."""
-        raise NotImplementedError
 
     def transform(self, X: Any) -> Matrix:
         """The features of X, (n, n_columns), in the precision of X."""
@@ -128,7 +129,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return self._certify(region, X)
 
     def _certify(self, region: bounds.Region, X: Floats | None) -> bounds.Certificate:
-        raise NotImplementedError
+        raise ValueError(
+            f"nothing is proven about {type(self).__name__}; error(X) estimates, and DenseGrid and "
+            f"HermiteMercer have certificates"
+        )
 
     def error(
         self,
@@ -180,7 +184,11 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _largest_error(self, X: Floats, Y: Floats) -> float:
         """A proven bound of the error, relative to k(0), on pairs of a row of X and one of Y."""
-        raise NotImplementedError
+        lengths = [
+            max(float(np.square(Z).sum(axis=1).max()) for Z in self.transform_blocks(rows)) ** 0.5
+            for rows in (X, Y)
+        ]
+        return 1.0 + lengths[0] * lengths[1] / self.kernel_.at_zero(X.shape[1])
 
     def _dense(self, X: Any) -> Floats:
         X = self._validated(X)
@@ -214,7 +222,7 @@ class FourierMap(FeatureMap):
         return self._plan.n_columns
 
     def _rules(self, X: Matrix) -> list[Rule]:
-        """One rule per group of the kernel, on that group's own axes."""
+        """One rule per group of the kernel, on that group's own axes, for the `_build` above."""
         raise NotImplementedError
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from math import comb
 from typing import Any
@@ -589,8 +590,8 @@ class _Randomized(FourierMap):
     def _check(self) -> None:
         check_count("n_components", self.n_components, example=256)
 
-    def _draw(self) -> randomized.Draw:
-        raise NotImplementedError
+    @abstractmethod
+    def _draw(self) -> randomized.Draw: ...
 
     def _pairs(self, budget: int) -> int:
         return budget // 2

@@ -6,6 +6,7 @@ isotropic one) with k(0) = 1. ANOVA, convolution and sums are lists of such grou
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import product
 from math import comb
@@ -70,8 +71,8 @@ class _SubsetKernel(Kernel):
 
     base: Any
 
-    def _subsets(self) -> list[Axes]:
-        raise NotImplementedError
+    @abstractmethod
+    def _subsets(self) -> list[Axes]: ...
 
     def _weights(self) -> Floats:
         return np.ones(self.size)

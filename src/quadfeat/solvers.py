@@ -8,6 +8,7 @@ that v = S Z'a solves (G + alpha S) v = Z'y.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 import numpy as np
@@ -109,7 +110,7 @@ class RidgePath:
             yield Y - (Y - fitted) / (1 - leverage)[:, None]
 
 
-class _Factors:
+class _Factors(ABC):
     """Solves with gram + alpha diag(signs) in rotated coordinates."""
 
     signs: Floats
@@ -120,13 +121,13 @@ class _Factors:
     def rotate_back(self, B: Floats) -> Floats:
         return B
 
+    @abstractmethod
     def solve(self, alpha: float, B: Floats) -> Floats:
         """The solution; a LinAlgError where the matrix is singular to rounding."""
-        raise NotImplementedError
 
+    @abstractmethod
     def trace(self, alpha: float) -> float:
         """tr(diag(signs) (gram + alpha diag(signs))^-1)."""
-        raise NotImplementedError
 
 
 class _Tridiagonal(_Factors):

@@ -159,6 +159,19 @@ Output<T> output_of(const Target<T>& out, index rows, index columns, int way) {
     return {out.data(), rows, columns, rows > 1 ? index(out.stride(0)) : columns, chosen};
 }
 
+// All rows of X through one kernel, blocks of them on several threads, without Python's lock.
+template <class T, class Work>
+Status run_kernel(const Work& work, const Input<T>& in, const Output<T>& to, index block,
+                  index threads, index (*scratch_bytes)(const Work&, const Input<T>&),
+                  Status (*kernel)(const Work&, const Input<T>&, const Output<T>&, index, index,
+                                   void*)) {
+    nb::gil_scoped_release release;
+    return share_rows(in.rows, to.columns, block, threads, scratch_bytes(work, in),
+                      [&](index begin, index end, void* scratch) {
+                          return kernel(work, in, to, begin, end, scratch);
+                      });
+}
+
 void check_status(Status status) {
     require(status == Status::ok,
             "X is not finite, or so large that x . node overflows its floating-point type");
@@ -251,15 +264,8 @@ class Fourier {
         const Input<T> in = input_of(X, features_);
         const Output<T> to = output_of(out, in.rows, columns_, way);
         const Kernels<T>& kernels = kernels_of<T>(isa_);
-        Status status;
-        {
-            nb::gil_scoped_release release;
-            status = share_rows(in.rows, columns_, kRows<T>, threads, kernels.fourier_scratch(work_, in),
-                                [&](index begin, index end, void* scratch) {
-                                    return kernels.fourier(work_, in, to, begin, end, scratch);
-                                });
-        }
-        check_status(status);
+        check_status(run_kernel(work_, in, to, kRows<T>, threads, kernels.fourier_scratch,
+                                kernels.fourier));
     }
 
    private:
@@ -427,15 +433,8 @@ class Kronecker {
         const Input<T> in = input_of(X, features_);
         const Output<T> to = output_of(out, in.rows, columns_, way);
         const Kernels<T>& kernels = kernels_of<T>(isa_);
-        Status status;
-        {
-            nb::gil_scoped_release release;
-            status = share_rows(in.rows, columns_, kRows<T>, threads, kernels.kronecker_scratch(work_, in),
-                                [&](index begin, index end, void* scratch) {
-                                    return kernels.kronecker(work_, in, to, begin, end, scratch);
-                                });
-        }
-        check_status(status);
+        check_status(run_kernel(work_, in, to, kRows<T>, threads, kernels.kronecker_scratch,
+                                kernels.kronecker));
     }
 
    private:

@@ -130,15 +130,8 @@ class Mercer {
         const Input<T> in = input_of(X, features_);
         const Output<T> to = output_of(out, in.rows, columns_, way);
         const Kernels<T>& kernels = kernels_of<T>(isa_);
-        Status status;
-        {
-            nb::gil_scoped_release release;
-            status = share_rows(in.rows, columns_, kMercerRows, threads,
-                                kernels.mercer_scratch(work_, in),
-                                [&](index begin, index end, void* scratch) {
-                                    return kernels.mercer(work_, in, to, begin, end, scratch);
-                                });
-        }
+        const Status status = run_kernel(work_, in, to, kMercerRows, threads,
+                                         kernels.mercer_scratch, kernels.mercer);
         require(status == Status::ok, "X is not finite");
     }
 

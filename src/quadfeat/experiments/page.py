@@ -50,7 +50,8 @@ table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabu
   overflow-wrap: normal; margin: .5rem 0; }
 th, td { padding: .15rem .6rem; text-align: right; border-bottom: 1px solid var(--rule);
   white-space: nowrap; }
-th:first-child { text-align: left; padding-left: 0; }
+thead th { white-space: normal; vertical-align: bottom; }
+th:first-child { text-align: left; padding-left: 0; white-space: nowrap; }
 summary { cursor: pointer; color: var(--link); margin: .3rem 0; }
 .note, .made, footer { color: var(--soft); font-size: .9rem; }
 @media (max-width: 30rem) { .verdicts dl { grid-template-columns: minmax(0, 1fr); }
