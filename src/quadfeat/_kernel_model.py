@@ -50,6 +50,7 @@ class KernelModel(BaseEstimator, ABC):
     alpha_: float
     tuning_: list[Tried]
     n_features_in_: int
+    _sums: NormalSums  # of the batches of partial_fit
     _target_rules: ClassVar[dict[str, Any]] = {}  # what scikit-learn is to check of y
 
     # --- data in ----------------------------------------------------------------------------------
@@ -57,8 +58,8 @@ class KernelModel(BaseEstimator, ABC):
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True
     ) -> Source | Partitions | Once:
         if reset:
-            # A fit forgets the batches and the file of those before it.
-            for name in ("_sums", "_named_columns"):
+            # A fit forgets the batches and the columns of those before it.
+            for name in ("_sums", "feature_names_in_"):
                 self.__dict__.pop(name, None)
         if is_collection(X):
             parts = Partitions(X, y, sample_weight)
@@ -71,7 +72,7 @@ class KernelModel(BaseEstimator, ABC):
             columns = None if reset else self._columns()
             made = source(X, y, sample_weight, columns=columns)
             if reset and made.columns is not None:
-                self._named_columns = made.columns
+                self.feature_names_in_ = np.array(made.columns, dtype=object)
             return made
         if y is None:
             raise ValueError(
@@ -97,7 +98,7 @@ class KernelModel(BaseEstimator, ABC):
         return y
 
     def _columns(self) -> Any:
-        names = getattr(self, "_named_columns", getattr(self, "feature_names_in_", None))
+        names = getattr(self, "feature_names_in_", None)
         return self.n_features_in_ if names is None else list(names)
 
     def _check(self) -> None:
@@ -128,11 +129,17 @@ class KernelModel(BaseEstimator, ABC):
         }
         return Checkpoint(self.checkpoint, self.checkpoint_interval, identity)
 
-    def _look(self, data: Source | Partitions | Once, *, labels: bool) -> Survey:
+    def _look(
+        self, data: Source | Partitions | Once, checkpoint: Checkpoint, *, labels: bool
+    ) -> Survey:
         if isinstance(data, Partitions):
             return data.survey(labels=labels)
         seen = data.head if isinstance(data, Once) else data
-        return survey(seen, labels=labels, verbose=self.verbose)
+        look = survey(seen, labels=labels, verbose=self.verbose)
+        if checkpoint.active:
+            # A stream is known by its first block alone before it is read.
+            checkpoint.require("rows", look.fingerprint)
+        return look
 
     def _stream(
         self, data: Source | Partitions | Once, look: Survey, encode: Encode, *, keep: bool = False
@@ -183,6 +190,13 @@ class KernelModel(BaseEstimator, ABC):
         evaluate(self.features_, some.X, Z)
         return Rows(Z, y, weight)
 
+    def _add(self, sums: NormalSums) -> None:
+        """Keep the sums of one more batch, which were made whole."""
+        if hasattr(self, "_sums"):
+            self._sums.merge(sums)
+        else:
+            self._sums = sums
+
     # --- ridge ------------------------------------------------------------------------------------
     def _solve(
         self, sums: NormalSums, sample: Rows, stream: Stream | None, *, copy: bool
@@ -217,8 +231,8 @@ class KernelModel(BaseEstimator, ABC):
 
     def _scores(self, X: Any) -> Floats:
         """z'W + b, (n, t)."""
-        parts = [self._scored(Z) for Z in self._predicted_blocks(X)]
-        return np.concatenate(parts)
+        nothing = np.empty((0, np.atleast_2d(self.coef_).shape[0]))
+        return np.concatenate([nothing, *(self._scored(Z) for Z in self._predicted_blocks(X))])
 
     def _scored(self, Z: Matrix) -> Floats:
         W = np.atleast_2d(self.coef_).T.astype(Z.dtype)

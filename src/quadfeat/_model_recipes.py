@@ -47,8 +47,8 @@ def _finish_model(made: Any, n_scores: int) -> int:
     require(hasattr(made.features_, "n_features_in_"), "the map is not fitted")
     d, p = made.features_.n_features_in_, made.features_._n_features_out
     require(made.n_features_in_ == d, "the map has other columns")
-    for name in ("feature_names_in_", "_named_columns"):
-        require(len(getattr(made, name, range(d))) == d, f"{name} is not one per column")
+    names = getattr(made, "feature_names_in_", range(d))
+    require(len(names) == d, "feature_names_in_ is not one per column")
     if hasattr(made, "_sums"):
         require(made._sums.cross.shape == (p, n_scores), "the sums are those of another map")
     return int(p)
@@ -85,8 +85,8 @@ def _labels(value: Any) -> bool:
 _parameters: dict[str, Check] = {
     "features": either(absent, instance(FeatureMap)),
     "class_weight": either(absent, instance(str), instance(dict)),
-    "fit_intercept": instance(bool),
-    "verbose": instance(bool),
+    "fit_intercept": instance(bool, int),
+    "verbose": instance(bool, int),
     "checkpoint_interval": instance(int, float),
 }
 _fitted: dict[str, Check] = {
@@ -98,7 +98,6 @@ _fitted: dict[str, Check] = {
 }
 _maybe: dict[str, Check] = {
     **any_estimator,
-    "_named_columns": list_of(instance(str)),
     "_sums": instance(NormalSums),
 }
 

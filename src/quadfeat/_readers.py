@@ -51,8 +51,16 @@ class Wanted:
             return []
         return [self.target] if isinstance(self.target, str) else list(self.target)
 
+    def named(self) -> set[str]:
+        """Every name that was given."""
+        columns = () if self.columns is None or isinstance(self.columns, int) else self.columns
+        return {*self.targets(), *_weights(self), *columns}
+
     def choose(self, path: Path, names: Sequence[str]) -> list[str]:
         """The columns of X among the names a file has; an error for names it does not have."""
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if list(names).count(name) > 1)
+            raise ValueError(f"{path} has two columns {twice!r}; give them different names")
         asked = [*self.targets(), *([] if self.weight is None else [self.weight])]
         if not (self.columns is None or isinstance(self.columns, int)):
             asked += list(self.columns)
@@ -198,7 +206,13 @@ def _parquet(path: Path, wanted: Wanted, rows: int) -> Table:
     with _arrow_errors(path, pa), _open_parquet(parquet, path) as file:
         metadata, schema = file.metadata, file.schema_arrow
         sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
-    names = wanted.choose(path, schema.names)
+    # The rows' labels that pandas writes beside the columns are none of them, unless asked for.
+    beside = {
+        name
+        for name in (schema.pandas_metadata or {}).get("index_columns", ())
+        if isinstance(name, str) and name not in wanted.named()
+    }
+    names = wanted.choose(path, [name for name in schema.names if name not in beside])
     dtype = _common_dtype(path, schema, names, pa)
     needed = list(dict.fromkeys([*names, *wanted.targets(), *_weights(wanted)]))
 
@@ -221,18 +235,27 @@ def _open_parquet(parquet: Any, path: Path) -> Any:
 
 
 def _csv(path: Path, wanted: Wanted, rows: int) -> Table:
-    """Numbers are float64. A first line of numbers alone is data: columns are then f0, f1, ..."""
+    """Numbers are float64. A first line of numbers alone is data: columns are then f0, f1, ...
+
+    But 0, 1, 2, ... are what pandas writes above columns without names, and a first line that has
+    the names asked for holds names.
+    """
     pa, csv = arrow("csv")
     parse = csv.ParseOptions(delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
     with _arrow_errors(path, pa), csv.open_csv(path, parse_options=parse) as file:
         schema = file.schema
-    headless = all(_is_number(name) for name in schema.names)
+    counted = len(schema) > 2 and schema.names == [str(i) for i in range(len(schema))]
+    known = counted or wanted.named() & set(schema.names)
+    headless = not known and all(_is_number(name) for name in schema.names)
     every = [f"f{i}" for i in range(len(schema))] if headless else schema.names
     names = wanted.choose(path, every)
-    types = {name: pa.float64() for name in [*names, *_weights(wanted)]}
-    for name in wanted.targets():
-        found = schema.field(every.index(name)).type
-        types[name] = pa.float64() if _is_numeric(found, pa) else pa.string()
+    found = dict(zip(every, schema.types, strict=True))
+    types = {name: pa.float64() for name in [*names, *wanted.targets(), *_weights(wanted)]}
+    for name in types:
+        if pa.types.is_boolean(found[name]):
+            types[name] = pa.bool_()
+    texts = [name for name in wanted.targets() if not _is_numeric(found[name], pa)]
+    types |= dict.fromkeys(texts, pa.string())
     needed = list(types)
 
     def read(first: int) -> Iterator[Batch]:
@@ -251,9 +274,17 @@ def _csv(path: Path, wanted: Wanted, rows: int) -> Table:
         ):
             for batch in file:
                 if len(batch):
+                    _check_texts(batch, texts, path)
                     yield _batch(batch, names, wanted, np.dtype(np.float64), path, pa)
 
     return Table(None, tuple(names), read)
+
+
+def _check_texts(part: Any, names: Sequence[str], path: Path) -> None:
+    """A text that is missing in a CSV file is an empty one."""
+    for name in names:
+        if "" in part.column(name).to_pylist():
+            raise ValueError(f"column {name!r} of {path} has missing values; leave those rows out")
 
 
 def _batch(part: Any, names: list[str], wanted: Wanted, dtype: Any, path: Path, pa: Any) -> Batch:
@@ -279,7 +310,7 @@ def _target(column: Any, pa: Any) -> Any:
         if column.null_count:
             raise ValueError("the target column has missing values; leave those rows out")
         return np.array(column.to_pylist(), dtype=str)
-    if column.null_count:
+    if column.null_count or pa.types.is_decimal(column.type):
         column = column.cast(pa.float64(), safe=False)
     return column.to_numpy(zero_copy_only=False)
 

@@ -76,8 +76,9 @@ class _Parquet:
         self._writer.write_table(table)
 
     def __exit__(self, *error: Any) -> None:
-        if self._writer is not None:
-            self._writer.close()
+        if self._writer is None:  # no rows: of which type they would have been is not known
+            self.write(np.empty((0, len(self._names))))
+        self._writer.close()
 
 
 class _Npy:

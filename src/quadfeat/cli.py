@@ -76,8 +76,9 @@ def main() -> None:
     """Run the command; what a user can mend ends in one sentence and exit code 1."""
     try:
         app()
-    except (ValueError, OSError) as error:
-        Console(stderr=True).print(f"[bold red]error[/]: {error}", highlight=False)
+    except (ValueError, TypeError, ImportError, OSError) as error:
+        text = f"[bold red]error[/]: {escape(str(error))}"
+        Console(stderr=True, soft_wrap=True).print(text, highlight=False)
         raise SystemExit(1) from None
 
 
@@ -219,9 +220,10 @@ def fit(
     quadfeat fit houses.parquet --target price --out houses.qf
     """
     began = time.perf_counter()
+    _check_out(out, data)
     made: Any
     if map_only:
-        made = files.fitted_map(data, width=width)
+        made = files.fitted_map(data, target, weight, width=width)
         features = made
     else:
         made = files.fitted_model(
@@ -262,6 +264,7 @@ def predict(
 
     quadfeat predict houses.qf new.parquet --out prices.csv
     """
+    _check_out(out, model, data)
     rows = files.predict_file(load(model), data, out, probabilities=proba, std=std)
     _tell({"rows": rows, "out": str(out)}, as_json)
 
@@ -277,8 +280,18 @@ def transform(
 
     quadfeat transform map.qf houses.parquet --out features.npy
     """
+    _check_out(out, model, data)
     rows = files.transform_file(load(model), data, out)
     _tell({"rows": rows, "out": str(out)}, as_json)
+
+
+def _check_out(out: Path, *inputs: Path) -> None:
+    """Refuse, before any work, a file that cannot be written or that is read from."""
+    if out.is_dir() or not out.absolute().parent.is_dir():
+        raise ValueError(f"--out {out} is a folder, or in one that does not exist; name a file")
+    for each in inputs:
+        if out.exists() and each.exists() and out.samefile(each):
+            raise ValueError(f"--out {out} is read from as well; name another file")
 
 
 def _tell(record: dict[str, Any], as_json: bool) -> None:
@@ -287,7 +300,7 @@ def _tell(record: dict[str, Any], as_json: bool) -> None:
         return
     table = Table(box=None, show_header=False)
     for name, value in record.items():
-        table.add_row(name, f"{value:,.4g}" if isinstance(value, float) else str(value))
+        table.add_row(name, f"{value:,.4g}" if isinstance(value, float) else escape(str(value)))
     Console().print(table)
 
 
@@ -307,7 +320,7 @@ def info(as_json: Json = False) -> None:
         return
     table = Table(box=None, show_header=False)
     for name, value in facts.items():
-        table.add_row(name, "" if value is None else str(value))
+        table.add_row(name, "" if value is None else escape(str(value)))
     Console().print(table)
 
 

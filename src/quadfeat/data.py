@@ -35,6 +35,11 @@ class Block:
     def __len__(self) -> int:
         return int(self.X.shape[0])
 
+    def copied(self) -> Block:
+        """The same rows in memory of their own."""
+        y, weight = (None if v is None else v.copy() for v in (self.y, self.weight))
+        return Block(self.X.copy(), y, weight)
+
     def _cut(self, start: int, stop: int) -> Block:
         y, weight = (None if v is None else v[start:stop] for v in (self.y, self.weight))
         return Block(self.X[start:stop], y, weight)
@@ -102,12 +107,27 @@ class Source:
                 f"finite; impute it or leave the row out"
             )
         for what, vector in (("target", block.y), ("weight", block.weight)):
-            if vector is not None and vector.dtype.kind == "f" and not np.isfinite(vector).all():
-                i = np.argwhere(~np.isfinite(vector))[0][0]
+            strange = None if vector is None else _strange(vector)
+            if strange is not None and strange.any():
+                i = np.argwhere(strange)[0][0]
                 raise ValueError(
                     f"{self.name}: the {what} in row {row + i} is missing or not finite; leave "
                     f"the row out"
                 )
+
+
+def _strange(vector: Any) -> Any:
+    """Which entries are missing or not finite; None for a kind of array that has no such."""
+    if vector.dtype.kind == "f":
+        return ~np.isfinite(vector)
+    if vector.dtype.kind == "O":
+        missing = [
+            # The NA of pandas cannot be compared with anything.
+            each is None or type(each).__name__ == "NAType" or bool(each != each)
+            for each in vector.ravel()
+        ]
+        return np.array(missing, dtype=bool).reshape(vector.shape)
+    return None
 
 
 def source(
@@ -170,7 +190,7 @@ def _array(X: Any, y: Any, weight: Any, rows: int, width: int | None, name: str 
             )
 
     def identity() -> bytes:
-        return _array_identity(X) + _array_identity(y) + _array_identity(weight)
+        return array_identity(X) + array_identity(y) + array_identity(weight)
 
     return Source(name, rows, n, None, read, identity, width)
 
@@ -180,9 +200,7 @@ def _frame(X: Any, y: Any, weight: Any, rows: int, columns: Any) -> Source:
     names = [str(name) for name in X.columns]
     chosen = Wanted(columns=columns).choose(Path("X"), names)
     part = X if chosen == names else X[chosen]
-    types = [str(kind).lower() for kind in part.dtypes]
-    narrow = all(kind in ("float32", "float16") for kind in types)
-    dtype = np.float32 if narrow and types else np.float64
+    dtype = _frame_dtype(part)
     y, weight = _vector("y", y, len(X)), _vector("sample_weight", weight, len(X))
 
     def rows_of(start: int, stop: int) -> Any:
@@ -200,11 +218,17 @@ def _frame(X: Any, y: Any, weight: Any, rows: int, columns: Any) -> Source:
 
     def identity() -> bytes:
         step = max(1, len(part) // 16)
-        sample = [_array_identity(rows_of(i, i + 16)) for i in range(0, len(part), step)]
-        return b"".join([*sample, _array_identity(y), _array_identity(weight)])
+        sample = [array_identity(rows_of(i, i + 16)) for i in range(0, len(part), step)]
+        return b"".join([*sample, array_identity(y), array_identity(weight)])
 
     width = columns if isinstance(columns, int) else None
     return Source("X", rows, len(part), tuple(chosen), read, identity, width)
+
+
+def _frame_dtype(frame: Any) -> Any:
+    types = [str(kind).lower() for kind in frame.dtypes]
+    narrow = all(kind in ("float32", "float16") for kind in types)
+    return np.float32 if narrow and types else np.float64
 
 
 def _numbers(frame: Any, names: Sequence[str], dtype: Any, row: int) -> Any:
@@ -232,7 +256,7 @@ def _vector(name: str, value: Any, n: int) -> Any:
     return value
 
 
-def _array_identity(values: Any) -> bytes:
+def array_identity(values: Any) -> bytes:
     """Shape, dtype and about a thousand rows."""
     if values is None:
         return b"none"
@@ -265,7 +289,7 @@ def _file(path: Path, y: Any, weight: Any, rows: int, columns: Any) -> Source:
 
     def identity() -> bytes:
         asked = repr(wanted).encode()
-        return file_identity(path) + asked + _array_identity(y) + _array_identity(weight)
+        return file_identity(path) + asked + array_identity(y) + array_identity(weight)
 
     width = columns if columns is None or isinstance(columns, int) else len(columns)
     return Source(str(path), rows, table.n_rows, table.names, read, identity, width)
@@ -318,7 +342,7 @@ def _stream(blocks: Any, rows: int, width: int | None) -> Source:
         item = once.first if once is not None else next(fresh(), None)
         if item is None:
             return b"empty"
-        return b"".join(_array_identity(part) for part in _as_batch(item))
+        return b"".join(array_identity(part) for part in _as_batch(item))
 
     return Source("the stream of blocks", rows, None, None, read, identity, width)
 
@@ -344,6 +368,11 @@ class _Once:
         return itertools.chain([] if self.first is None else [self.first], self._items)
 
 
+def as_block(item: Any) -> Block:
+    """What a stream yields, in memory of its own."""
+    return Block(*_as_batch(item)).copied()
+
+
 def _as_batch(item: Any) -> Batch:
     parts = (item.X, item.y, item.weight) if isinstance(item, Block) else item
     if not isinstance(parts, tuple):
@@ -351,6 +380,8 @@ def _as_batch(item: Any) -> Batch:
     if not 1 <= len(parts) <= 3:
         raise ValueError(f"a block is X, (X, y) or (X, y, weight), got a tuple of {len(parts)}")
     X, *rest = parts
+    if _is_frame(X):
+        X = _numbers(X, [str(name) for name in X.columns], _frame_dtype(X), 0)
     X = X if hasattr(X, "shape") else np.asarray(X)
     y, weight = [*rest, None, None][:2]
     return Batch(X, _vector("y", y, X.shape[0]), _vector("weight", weight, X.shape[0]))
@@ -392,6 +423,8 @@ def _reblocked(blocks: Iterator[Block], rows: int) -> Iterator[Block]:
             if held == rows:
                 yield _concatenated(waiting)
                 waiting, held = [], 0
+        if waiting:  # for rows of a buffer that may be filled again
+            waiting[-1] = waiting[-1].copied()
     if held:
         yield _concatenated(waiting)
 
@@ -417,5 +450,8 @@ def _is_blocks(X: Any) -> bool:
     if hasattr(X, "shape") or sparse.issparse(X):
         return False
     if isinstance(X, list | tuple):
-        return len(X) > 0 and (isinstance(X[0], tuple | Block) or np.ndim(X[0]) == 2)
+        first: Any = X[0] if len(X) else None
+        if isinstance(first, tuple):  # a block (X, y), or a row of numbers
+            first = first[0] if first else None
+        return isinstance(first, Block) or _is_frame(first) or np.ndim(first) == 2
     return hasattr(X, "__iter__")

@@ -57,9 +57,11 @@ def fitted_model(
     return KernelClassifier(features, loss=loss, **common).fit(path, target, weight)
 
 
-def fitted_map(path: Path, *, width: int) -> KernelFeatures:
-    """A map of the columns of a file, learned from every k-th row."""
-    data = source(path)
+def fitted_map(
+    path: Path, target: Any = None, weight: str | None = None, *, width: int
+) -> KernelFeatures:
+    """A map of the columns of a file but these two, learned from every k-th row."""
+    data = source(path, target, weight)
     sample, first = EveryKth(), 0
     for block in progress(data.blocks(), total=data.n_rows, label="reading", verbose=True):
         rows = Block(block.X, np.zeros(len(block)))
@@ -78,6 +80,8 @@ def predict_file(model: Any, path: Path, out: Path, *, probabilities: bool, std:
         raise ValueError(
             f"a {type(model).__name__} predicts nothing; give a model fitted to a target"
         )
+    if probabilities and std:
+        raise ValueError("probabilities have no deviations; ask for --proba or for --std")
     if probabilities:
         if not hasattr(model, "predict_proba"):
             raise ValueError("this model has no probabilities; logistic and ridge classifiers have")
@@ -111,7 +115,7 @@ def _mapped(
     made: Any, function: Callable[[Any], Any], path: Path, out: Path, names: Sequence[str]
 ) -> int:
     """A function of every block of rows into a file; how many rows."""
-    columns = getattr(made, "_named_columns", getattr(made, "feature_names_in_", None))
+    columns = getattr(made, "feature_names_in_", None)
     data = source(path, columns=made.n_features_in_ if columns is None else list(columns))
     blocks = progress(data.blocks(), total=data.n_rows, label=f"writing {out.name}", verbose=True)
     count = 0

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
@@ -23,7 +24,7 @@ from .rules import Floats
 from .solvers import MAX_PATH
 from .streaming import Checkpoint, Stream, fold
 from .sums import NormalSums
-from .survey import Once, Survey
+from .survey import Once, Survey, labels_of
 
 _SMALL_WORK = 1e7  # products per pass up to which a descent may take as many as it likes
 
@@ -105,7 +106,7 @@ class KernelRegressor(RegressorMixin, KernelModel):
         self._check()
         data = self._source(X, y, sample_weight)
         checkpoint = self._opened_checkpoint(data)
-        look = self._look(data, labels=False)
+        look = self._look(data, checkpoint, labels=False)
         self._begin(look)
         stream = self._stream(data, look, self._encoded)
         p, t = self.features_._n_features_out, len(self._shift)
@@ -128,11 +129,13 @@ class KernelRegressor(RegressorMixin, KernelModel):
         self._check()
         first = not hasattr(self, "_sums")
         data = self._source(X, y, sample_weight, reset=first)
-        look = self._look(data, labels=False)
+        nothing = Checkpoint(None, 0.0, {})
+        look = self._look(data, nothing, labels=False)
         if first:
             self._begin(look)
-            self._sums = NormalSums(self.features_._n_features_out, len(self._shift))
-        fold(self._stream(data, look, self._encoded), self._sums, Checkpoint(None, 0.0, {}), "sums")
+        added = NormalSums(self.features_._n_features_out, len(self._shift))
+        fold(self._stream(data, look, self._encoded), added, nothing, "sums")
+        self._add(added)
         self._finish(self._sums, self._sample(look), None, copy=True)
         return self
 
@@ -148,6 +151,8 @@ class KernelRegressor(RegressorMixin, KernelModel):
 
     def _encoded(self, block: Block) -> tuple[Any, Any]:
         targets = np.asarray(block.y, dtype=np.float64).reshape(len(block), -1)
+        if not np.isfinite(targets).all():
+            raise ValueError("y has a missing or infinite value; leave those rows out")
         if targets.shape[1] != len(self._shift):
             raise ValueError(
                 f"y has {targets.shape[1]} targets, and the rows before had {len(self._shift)}"
@@ -179,7 +184,8 @@ class KernelRegressor(RegressorMixin, KernelModel):
         """
         check_is_fitted(self)
         posterior = self._deviations() if return_std else None
-        means, deviations = [], []
+        means = [np.empty((0, np.atleast_2d(self.coef_).shape[0]))]
+        deviations = [np.empty(0)]
         for Z in self._predicted_blocks(X):
             means.append(self._scored(Z))
             if posterior is not None:
@@ -321,7 +327,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         self._check()
         data = self._source(X, y, sample_weight)
         checkpoint = self._opened_checkpoint(data)
-        look = self._look(data, labels=True)
+        look = self._look(data, checkpoint, labels=True)
         self._begin(look, look.classes)
         sample = self._sample(look)
         p, t = self.features_._n_features_out, self._n_scores
@@ -372,16 +378,13 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         self._check()
         first = not hasattr(self, "_sums")
         data = self._source(X, y, sample_weight, reset=first)
-        look = self._look(data, labels=True)
+        nothing = Checkpoint(None, 0.0, {})
+        look = self._look(data, nothing, labels=True)
         if first:
             self._begin(look, look.classes if classes is None else np.unique(classes))
-            self._sums = NormalSums(self.features_._n_features_out, self._n_scores)
-        fold(
-            self._stream(data, look, self._encoded_signs),
-            self._sums,
-            Checkpoint(None, 0.0, {}),
-            "sums",
-        )
+        added = NormalSums(self.features_._n_features_out, self._n_scores)
+        fold(self._stream(data, look, self._encoded_signs), added, nothing, "sums")
+        self._add(added)
         self._finish(self._sums, self._sample(look), None, copy=True)
         return self
 
@@ -407,10 +410,13 @@ class KernelClassifier(ClassifierMixin, KernelModel):
             each = np.array([totals.get(name, 0.0) for name in self.classes_.tolist()])
             share = each * np.count_nonzero(each) / each.sum()
             return np.divide(1.0, share, out=np.ones_like(share), where=share > 0)
-        return np.array([self.class_weight.get(name, 1.0) for name in self.classes_.tolist()])
+        return np.asarray(
+            compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_),
+            dtype=np.float64,
+        )
 
     def _encoded(self, block: Block) -> tuple[Any, Any]:
-        labels = np.asarray(block.y)
+        labels = labels_of(block)
         codes = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
         strange = self.classes_[codes] != labels
         if block.weight is not None:

@@ -38,6 +38,8 @@ def save(estimator: Any, path: Any) -> None:
     ------
     TypeError
         For what a file without code cannot hold, such as a function inside `Spectral`.
+    ValueError
+        For what `load` would refuse.
 
     Examples
     --------
@@ -54,6 +56,11 @@ def save(estimator: Any, path: Any) -> None:
     tree = encoder.encode(estimator, type(estimator).__name__)
     if not (isinstance(tree, dict) and "class" in tree):
         raise TypeError(f"save stores maps, models and kernels of quadfeat, not {estimator!r}")
+    try:
+        _Decoder(dict(encoder.arrays)).decode(tree)
+    except Exception as error:
+        # What `load` would refuse must not be all that is left of a model.
+        raise ValueError(f"this {type(estimator).__name__} cannot be stored: {error}") from error
     write(path, {"estimator": tree}, encoder.arrays)
 
 

@@ -161,22 +161,29 @@ class Checkpoint:
         self._stage, self._block = "", 0
         self._arrays: dict[str, Any] = {}
         self._lasting: dict[str, Any] = {}
+        self._theirs: dict[str, Any] | None = None  # the identity in the file
         if self._path is not None and self.exists:
             self._read(self._path)
 
     def _read(self, path: Path) -> None:
         manifest, arrays = _archive.read(path)
         theirs = manifest.get("identity")
+        self._theirs = theirs if isinstance(theirs, dict) else {}
         for what, value in self._identity.items():
-            if not isinstance(theirs, dict) or theirs.get(what) != value:
-                raise ValueError(
-                    f"checkpoint={str(path)!r} is of a fit with other {what}; give another path, "
-                    f"or delete the file to begin again"
-                )
+            self.require(what, value)
         self._stage, self._block = str(manifest["stage"]), int(manifest["block"])
         for name, array in arrays.items():
             kind, _, own = name.partition("/")
             (self._lasting if kind == "lasting" else self._arrays)[own] = array
+
+    def require(self, what: str, value: str) -> None:
+        """Take up one more part of the identity; a ValueError where the file has another."""
+        if self._theirs is not None and self._theirs.get(what) != value:
+            raise ValueError(
+                f"checkpoint={str(self._path)!r} is of a fit with other {what}; give another path, "
+                f"or delete the file to begin again"
+            )
+        self._identity[what] = value
 
     @property
     def active(self) -> bool:
@@ -259,9 +266,10 @@ def _described(name: str, value: Any) -> Any:
         raise ValueError(
             f"{name} is a generator, with which no checkpoint can be resumed; give a seed such as 0"
         )
-    if isinstance(value, np.ndarray | list | tuple):
-        array = np.asarray(value)
-        return [str(array.dtype), [repr(each) for each in array.ravel().tolist()]]
+    if isinstance(value, list | tuple):
+        return [_described(name, each) for each in value]
+    if isinstance(value, np.ndarray):
+        return [str(value.dtype), value.shape, [repr(each) for each in value.ravel().tolist()]]
     if hasattr(value, "get_params"):
         return type(value).__qualname__
     if callable(value):

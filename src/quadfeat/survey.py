@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 from collections import Counter
 from collections.abc import Iterator
@@ -40,6 +41,14 @@ class Survey:
     classes: Any
     class_weights: Floats
 
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the number of rows and the sample."""
+        digest = hashlib.sha256(str(self.n_rows).encode())
+        for part in (self.X, self.y, self.weight):
+            digest.update(data.array_identity(part))
+        return digest.hexdigest()
+
     def distinct_rows(self) -> Matrix:
         """The sample without repetitions, sorted: rows that weigh twice change no map."""
         return np.unique(self.X, axis=0)
@@ -68,10 +77,11 @@ class Once:
     @classmethod
     def of(cls, blocks: Iterator[Any]) -> Once:
         """Take blocks until they are enough to learn a map from."""
-        first, rows = [], 0
+        first: list[Any] = []
+        rows = 0
         for block in blocks:
-            first.append(block)
-            rows += (block.X if isinstance(block, Block) else block[0]).shape[0]
+            first.append(data.as_block(block))
+            rows += len(first[-1])
             if rows >= _SAMPLE:
                 break
         return cls(data.source(first), data.source(itertools.chain(first, blocks)))
@@ -106,9 +116,17 @@ def check_block(block: Block, name: str) -> None:
         raise ValueError(f"sample_weight must not be negative, got {block.weight.min()}")
 
 
+def labels_of(block: Block) -> Any:
+    """One label per row, (n,); a column of them is taken for that."""
+    labels = np.asarray(block.y)
+    if labels.size != len(block):
+        raise ValueError(f"y has shape {labels.shape}, and a classifier needs one label per row")
+    return labels.ravel()
+
+
 def label_weights(block: Block) -> Counter[Any]:
     """The total weight of each label that has any."""
-    names, codes = np.unique(block.y, return_inverse=True)
+    names, codes = np.unique(labels_of(block), return_inverse=True)
     totals = np.bincount(codes, block.weight).tolist()
     return +Counter(dict(zip(names, totals, strict=True)))
 
