@@ -82,3 +82,22 @@ def test_a_full_disk_is_named_and_leaves_the_earlier_checkpoint(rows, tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == ["checkpoint"]
+
+
+def test_a_checkpoint_is_not_taken_for_a_stream_that_has_grown(rows, tmp_path):
+    X, y = rows
+    grown = [(X[:20_000], y[:20_000]), (X[20_000:], y[20_000:])]
+    _ridge(tmp_path / "checkpoint").fit(lambda: iter(grown[:1]))
+    with pytest.raises(ValueError, match="a fit with other rows"):
+        _ridge(tmp_path / "checkpoint").fit(lambda: iter(grown))
+
+
+def test_parameters_may_be_lists_of_different_lengths(tmp_path, rng):
+    X = rng.normal(size=(100, 3))
+    kernel = qf.Anova(qf.Gaussian(0.5), [[0, 1], [2]])
+    grid = qf.DenseGrid(kernel, n_points=3)
+    model = qf.KernelRegressor(grid, alpha=1.0, checkpoint=tmp_path / "c", checkpoint_interval=0)
+    model.fit(X, X[:, 0])
+    other = qf.DenseGrid(qf.Anova(qf.Gaussian(0.5), [[0], [1, 2]]), n_points=3)
+    with pytest.raises(ValueError, match="other parameters"):
+        model.set_params(features=other).fit(X, X[:, 0])

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import quadfeat as qf
 from quadfeat import cli
 
 QUADFEAT = [str(Path(sys.executable).with_name("quadfeat"))]
@@ -122,6 +123,12 @@ def test_a_map_alone_is_fitted_and_transforms_files(houses):
     assert done.returncode == 0, done.stderr
     Z = np.load(folder / "z.npy")
     assert Z.shape == (900, 32) and Z.dtype == np.float32
+    arguments = ("--target", "price", "--map-only", "--out", folder / "map.qf", "--width", 32)
+    assert run("fit", folder / "train.csv", *arguments).returncode == 0
+    assert list(qf.load(folder / "map.qf").feature_names_in_) == ["a", "b", "c"]
+    (folder / "none.csv").write_text("a,b,c\n")
+    run("transform", folder / "map.qf", folder / "none.csv", "--out", folder / "none.parquet")
+    assert pd.read_parquet(folder / "none.parquet").shape == (0, 32)
 
 
 def test_mistakes_end_in_one_sentence_and_leave_no_file(houses, monkeypatch, capsys):
@@ -133,6 +140,9 @@ def test_mistakes_end_in_one_sentence_and_leave_no_file(houses, monkeypatch, cap
         ("fit nowhere.csv --target a --out x", 1, "nowhere.csv"),
         ("predict train.csv train.csv --out x.csv", 1, "train.csv"),
         ("fit train.csv", 2, "--out"),
+        ("fit train.csv --target price --out train.csv", 1, "is read from as well"),
+        ("fit train.csv --target price --out nowhere/x", 1, "does not exist"),
+        ("fit a[b].csv --target price --out x", 1, "a[b].csv"),
     )
     for arguments, code, words in wrong:
         monkeypatch.setattr("sys.argv", ["quadfeat", *arguments.split()])

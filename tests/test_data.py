@@ -372,3 +372,71 @@ def test_progress_on_a_terminal_rewrites_one_line(capsys, monkeypatch):
     list(progress(iter([Block(np.zeros((50, 2)))] * 4), total=200, label="fit", verbose=True))
     shown = capsys.readouterr().err
     assert shown.count("\n") == 1 and shown.count("\r") >= 1
+
+
+# --- what people have -----------------------------------------------------------------------------
+def test_blocks_may_reuse_their_buffers(table):
+    X, y = table
+
+    def refilled():
+        rows, labels = np.empty((50, D)), np.empty(50)
+        for start in range(0, 1000, 50):
+            rows[:], labels[:] = X[start : start + 50], y[start : start + 50]
+            yield rows, labels
+
+    for stream in (source(refilled, rows=300), source(refilled(), rows=300)):
+        blocks = list(stream.blocks())
+        assert np.array_equal(np.concatenate([b.X for b in blocks]), X[:1000])
+        assert np.array_equal(np.concatenate([b.y for b in blocks]), y[:1000])
+
+
+def test_blocks_may_be_data_frames_and_rows_may_be_tuples(table):
+    X, y = table
+    frame = _frame(X, y)
+    chunks = [(part.drop(columns="label"), part["label"]) for part in (frame[:600], frame[600:])]
+    (block,) = source(chunks).blocks()
+    assert np.array_equal(block.X, X) and np.array_equal(block.y, y)
+    (block,) = source([tuple(row) for row in X[:7]], y[:7]).blocks()
+    assert np.array_equal(block.X, X[:7])
+
+
+def test_the_labels_of_rows_that_pandas_writes_are_no_column(table, tmp_path):
+    X, y = table
+    _frame(X, y).sample(frac=1.0, random_state=0).to_parquet(tmp_path / "t.parquet")
+    assert "__index_level_0__" in pq.read_schema(tmp_path / "t.parquet").names
+    assert source(tmp_path / "t.parquet", "label").columns == tuple(f"x{j}" for j in range(D))
+    asked = source(tmp_path / "t.parquet", "label", columns=["x1", "__index_level_0__"])
+    assert next(asked.blocks()).X.shape == (N, 2)
+
+
+def test_numbers_above_the_columns_are_names_where_they_count_or_are_asked_for(table, tmp_path):
+    X, _ = table
+    pd.DataFrame(X).to_csv(tmp_path / "t.csv", index=False)
+    assert next(source(tmp_path / "t.csv").blocks()).X.shape == X.shape
+    pd.DataFrame(X[:, :2]).to_csv(tmp_path / "two.csv", index=False)
+    assert next(source(tmp_path / "two.csv", columns=["1", "0"]).blocks()).X[0, 0] == X[0, 1]
+    (tmp_path / "t.csv").write_text("a,a,y\n1,2,3\n")
+    with pytest.raises(ValueError, match="two columns 'a'"):
+        source(tmp_path / "t.csv", "y")
+
+
+def test_truth_values_and_prices_are_read_and_missing_labels_are_not(tmp_path):
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [True, False, True], "t": [False, True, True]})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    (block,) = source(tmp_path / "t.csv", "t").blocks()
+    assert block.X.tolist() == [[1, 1], [2, 0], [3, 1]] and block.y.tolist() == [False, True, True]
+    prices = pa.array([1, 2, 3]).cast(pa.decimal128(25, 2))
+    pq.write_table(pa.table({"a": [1.0, 2.0, 3.0], "price": prices}), tmp_path / "t.parquet")
+    assert next(source(tmp_path / "t.parquet", "price").blocks()).y.dtype == np.float64
+    (tmp_path / "t.csv").write_text("a,kind\n1,small\n2,\n")
+    with pytest.raises(ValueError, match=r"'kind'.*has missing values"):
+        list(source(tmp_path / "t.csv", "kind").blocks())
+
+
+@pytest.mark.parametrize("nothing", [None, float("nan"), pd.NA], ids=["None", "NaN", "NA"])
+def test_a_missing_target_among_objects_is_found(table, nothing):
+    X, y = table
+    targets = y.astype(object)
+    targets[3] = nothing
+    with pytest.raises(ValueError, match="target in row 3 is missing"):
+        list(source([(X, targets)]).blocks())

@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from scipy.special import logsumexp
@@ -386,3 +387,54 @@ def test_fewer_rows_than_every_freedom_are_refused(waves):
     model = qf.KernelRegressor(fixed(), alpha=[1e-13, 1e-12]).partial_fit
     with pytest.raises(ValueError, match="give a larger alpha"):
         model(X[:10], y[:10])
+
+
+# --- what people have -----------------------------------------------------------------------------
+def test_a_model_of_a_file_knows_the_names_of_its_columns(waves, tmp_path):
+    X, y = waves
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame.assign(y=y).to_csv(tmp_path / "t.csv", index=False)
+    model = qf.KernelRegressor(fixed(), alpha=0.1).fit(tmp_path / "t.csv", "y")
+    np.testing.assert_allclose(model.predict(frame), model.predict(tmp_path / "t.csv"))
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[["c", "b", "a"]])
+    model.fit([(X[:, :2], y)])
+    assert not hasattr(model, "feature_names_in_") and model.n_features_in_ == 2
+
+
+def test_a_batch_that_fails_leaves_no_trace(waves):
+    X, y = waves
+    codes = np.where(y > 0, "c", "a")
+    model = qf.KernelClassifier(fixed(), alpha=0.1)
+    with pytest.raises(ValueError, match="label 'c' is not among"):
+        model.partial_fit(X, codes, classes=["a", "b"])
+    model.partial_fit(X, codes, classes=["a", "b", "c"])
+    before = model._sums.gram.copy()
+    with pytest.raises(ValueError, match="label 'z'"):
+        model.partial_fit(X, np.where(y > 0, "z", "a"))
+    assert np.array_equal(model._sums.gram, before)
+
+
+def test_weights_of_classes_that_are_not_there_are_refused_as_scikit_learn_does(waves):
+    X, y = waves
+    with pytest.raises(ValueError, match="not in class_weight"):
+        qf.KernelClassifier(fixed(), class_weight={0: 1, 7: 5}).fit(X, (y > 0).astype(int))
+
+
+def test_a_column_of_labels_is_taken_for_labels_and_several_are_not(waves):
+    X, y = waves
+    column = (y > 0)[:, None]
+    model = qf.KernelClassifier(fixed(), alpha=0.1).fit([(X, column)])
+    assert np.array_equal(model.predict(X), qf.KernelClassifier(fixed(), alpha=0.1).fit(
+        X, column[:, 0]).predict(X))  # fmt: skip
+    with pytest.raises(ValueError, match="one label per row"):
+        qf.KernelClassifier(fixed()).fit([(X, np.hstack([column, column]))])
+
+
+def test_no_rows_have_no_predictions(waves, tmp_path):
+    X, y = waves
+    (tmp_path / "none.csv").write_text("a,b,c\n")
+    names = pd.DataFrame(X, columns=["a", "b", "c"])
+    one = qf.KernelRegressor(fixed(), alpha=0.1).fit(names, y)
+    assert one.predict(tmp_path / "none.csv").shape == (0,)
+    assert qf.KernelClassifier(fixed()).fit(names, y > 0).predict(tmp_path / "none.csv").size == 0

@@ -388,3 +388,15 @@ def test_the_file_has_the_permissions_of_any_new_file(tmp_path):
     (tmp_path / "plain").write_text("")
     _archive.write(tmp_path / "m", {}, {})
     assert (tmp_path / "m").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_what_load_would_refuse_is_refused_by_save(data, tmp_path):
+    model = qf.KernelRegressor(qf.HermiteMercer(n_components=8), alpha=1.0, verbose=1)
+    model.fit(data, data[:, 0])
+    qf.save(model, tmp_path / "m.qf")
+    assert qf.load(tmp_path / "m.qf").verbose == 1
+    before = (tmp_path / "m.qf").read_bytes()
+    model.coef_ = model.coef_[:3]
+    with pytest.raises(ValueError, match="KernelRegressor cannot be stored: coef_"):
+        qf.save(model, tmp_path / "m.qf")
+    assert (tmp_path / "m.qf").read_bytes() == before

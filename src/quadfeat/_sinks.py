@@ -67,7 +67,7 @@ class _Parquet:
         return self
 
     def write(self, block: Any) -> None:
-        columns = np.asarray(block).reshape(len(block), -1).T
+        columns = np.asarray(block).reshape(len(block), len(self._names)).T
         # Text of NumPy has a width, which would differ from block to block.
         parts = [part.tolist() if part.dtype.kind == "U" else part for part in columns]
         table = self._arrow.table(dict(zip(self._names, parts, strict=True)))

@@ -423,8 +423,8 @@ class KernelClassifier(ClassifierMixin, KernelModel):
             strange &= block.weight > 0
         if strange.any():
             raise ValueError(
-                f"the label {labels[strange][0]!r} is not among classes_, which the first rows of "
-                f"an iterator decide; partial_fit(classes=...) takes them all beforehand"
+                f"the label {labels[strange].tolist()[0]!r} is not among classes_, which the first "
+                f"rows of an iterator decide; partial_fit(classes=...) takes them all beforehand"
             )
         weight = block.weight
         if self._factors is not None:
