@@ -240,3 +240,17 @@ def test_wrong_names_and_scales_exit_with_two_and_a_wrong_folder_makes_nothing(r
     result = reproduce("all", "--data", "/nowhere/at/all")
     assert isinstance(result.exception, ValueError) and "--data names" in str(result.exception)
     assert not reproduce.out.exists()
+
+
+def test_what_a_finished_cell_found_is_recalled_for_later_ones(parabola, tmp_path):
+    recalled = []
+    plain = parabola.cells
+
+    def cells(scale, data):
+        first, *others = plain(scale, data)
+        return [Cell(first.key, first.run, 1.0, recalled.extend), *others]
+
+    parabola.cells = cells
+    go(tmp_path)
+    assert recalled == [] and go(tmp_path)
+    assert recalled == [{"seed": 0, "square": 0}, {"seed": 0, "square": 0}]

@@ -220,10 +220,12 @@ class InPlaceCholesky:
     def __init__(self, gram: Floats) -> None:
         self._gram = gram
         self.diagonal = gram.diagonal().copy()  # of the gram, without alpha
+        self.alpha = np.inf  # of the factor; of none, so far
 
     def factor(self, alpha: float) -> None:
         """Factor for this alpha; a LinAlgError where it is too small for the rounding."""
         gram = self._gram
+        self.alpha = np.inf
         for start in range(0, len(gram), _PANEL):
             stop = min(start + _PANEL, len(gram))
             corner = np.tril(gram[start:stop, start:stop])
@@ -232,6 +234,7 @@ class InPlaceCholesky:
         np.fill_diagonal(gram, self.diagonal + alpha)
         _, info = lapack.dpotrf(gram.T, lower=1, clean=0, overwrite_a=1)
         _raise_if(info, "dpotrf")
+        self.alpha = alpha
 
     def solve(self, B: Floats) -> Floats:
         """(gram + alpha I)^-1 B."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -42,7 +42,7 @@ VERSION = 3
 
 RANK = 35
 _LEARN_EVERY = {"small": 2, "paper": 1}  # of the frames
-_RUNS = {"small": {125: 1, 250: 1, 500: 1}, "paper": {500: 10, 1000: 10, 2000: 5}}
+_RUNS = {"small": {125: 1, 250: 1, 500: 1}, "paper": {500: 10, 1000: 5, 2000: 5}}
 _TUNING_COLUMNS = {"small": 125, "paper": 500}
 _MAPS = ("random", "Halton", "subsampled", "reweighted", "pruned", "Hermite-Mercer")
 _DETERMINISTIC = ("Hermite-Mercer",)
@@ -67,7 +67,7 @@ class _Work:
     def __init__(self, data: Data, scale: str) -> None:
         self._data, self._scale = data, scale
         self.final_task = cache(self._final_task)
-        self.penalty = cache(self._penalty)
+        self._penalties: dict[str, tuple[float, list[Record]]] = {}
 
     def _final_task(self, *, stacked: bool) -> Task:
         utterances = self._data.speech()
@@ -79,6 +79,17 @@ class _Work:
         utterances = self._data.speech()
         learned, judges = select(utterances, "train"), select(utterances, "dev")
         return Task.made(learned, judges, every=_LEARN_EVERY[self._scale])
+
+    def recall_settings(self, records: list[Record]) -> None:
+        """Take over the settings that were chosen before."""
+        *tried, chosen = records
+        settings = _Settings(*(chosen[field] for field in _Settings._fields))
+        self.__dict__["tuned"] = settings, tried
+
+    def recall_penalty(self, name: str, records: list[Record]) -> None:
+        """Take over the penalty that was chosen before."""
+        best = min(records, key=lambda record: float(record["dev_cross_entropy"]))
+        self._penalties[name] = best["penalty"], records
 
     def _search(self, name: str, columns: int, bandwidth: float) -> _Search:
         task = self._development
@@ -108,8 +119,13 @@ class _Work:
             tried.append({"map": "tuning", **named, "dev_per": rates[weights]})
         return _Settings(bandwidth, *min(rates, key=lambda w: rates[w])), tried
 
-    def _penalty(self, name: str) -> tuple[float, list[Record]]:
+    def penalty(self, name: str) -> tuple[float, list[Record]]:
         """The penalty of a map, chosen at its widest, and what was tried."""
+        if name not in self._penalties:
+            self._penalties[name] = self._chosen_penalty(name)
+        return self._penalties[name]
+
+    def _chosen_penalty(self, name: str) -> tuple[float, list[Record]]:
         widest = max(_RUNS[self._scale])
         search = self._search(name, widest, self.tuned[0].bandwidth)
         penalty = search.best()
@@ -172,10 +188,15 @@ def cells(scale: str, data: Data) -> list[Cell]:
         key: Key = {"map": name, "width": width, "seed": seed, "data": name_of_data}
         return Cell(key, run, cost=_seconds(name, width, scale))
 
-    def tuning(of: str, width: int, run: Callable[[], list[Record]]) -> Cell:
+    def tuning(
+        of: str,
+        width: int,
+        run: Callable[[], list[Record]],
+        recall: Callable[[list[Record]], None],
+    ) -> Cell:
         key: Key = {"map": "tuning", "of": of, "width": width, "seed": 0, "data": name_of_data}
         searches = len(_BANDWIDTHS) if of == "settings" else 1
-        return Cell(key, run, cost=searches * _seconds("tuning", width, scale))
+        return Cell(key, run, searches * _seconds("tuning", width, scale), recall)
 
     def settings() -> list[Record]:
         chosen, tried = work.tuned
@@ -186,8 +207,11 @@ def cells(scale: str, data: Data) -> list[Cell]:
 
     widest = max(_RUNS[scale])
     return [
-        tuning("settings", _TUNING_COLUMNS[scale], settings),
-        *(tuning(name, widest, penalty(name)) for name in _MAPS),
+        tuning("settings", _TUNING_COLUMNS[scale], settings, work.recall_settings),
+        *(
+            tuning(name, widest, penalty(name), partial(work.recall_penalty, name))
+            for name in _MAPS
+        ),
         *(
             cell(name, width, seed)
             for name in _MAPS

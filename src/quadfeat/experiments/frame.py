@@ -37,11 +37,14 @@ class Cell:
     run : callable without arguments, returns flat records that JSON can hold
     cost : float
         Expected seconds, for the progress bar.
+    recall : callable or None
+        Takes the records of an earlier run, where later cells need what this one found.
     """
 
     key: Key
     run: Callable[[], list[Record]]
     cost: float = 1.0
+    recall: Callable[[list[Record]], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -141,10 +144,10 @@ class Journal:
         latest = {identity(line["key"]): line for line in lines if line["key"].get("data") in last}
         return Finished(list(latest.values()))
 
-    def known(self, scale: str) -> set[str]:
-        """The identities of all cells of this scale and version, whatever their data."""
+    def known(self, scale: str) -> dict[str, list[Record]]:
+        """The records of all cells of this scale and version, whatever their data, by identity."""
         return {
-            identity(line["key"])
+            identity(line["key"]): line["records"]
             for line in self._lines()
             if line["scale"] == scale and line["version"] == self.version
         }
@@ -184,8 +187,11 @@ def identity(key: Key) -> str:
 
 
 def remaining(journal: Journal, scale: str, cells: list[Cell]) -> list[Cell]:
-    """The cells that the journal does not hold."""
+    """The cells that the journal does not hold; the others recall what it holds of them."""
     known = journal.known(scale)
+    for cell in cells:
+        if cell.recall is not None and identity(cell.key) in known:
+            cell.recall(known[identity(cell.key)])
     return [cell for cell in cells if identity(cell.key) not in known]
 
 
