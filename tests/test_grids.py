@@ -148,3 +148,31 @@ def test_shared_groups_use_one_set_of_nodes(rng):
         )
         sets = {rule.nodes.tobytes() for rule in fitted._group_rules}
         assert len(sets) == n_sets
+
+
+@pytest.mark.parametrize(
+    ("kernel", "alike"),
+    [
+        (qf.Gaussian(0.05) + qf.Gaussian(5.0), False),
+        (qf.Gaussian(0.3) + qf.Cauchy(0.3), False),
+        (qf.Gaussian(0.3) + 2.0 * qf.Gaussian(0.3), True),
+        (qf.Convolution((4,), 2, base=qf.Gaussian([0.1, 0.1, 5.0, 5.0])), False),
+        (qf.Convolution((4,), 2, base=qf.Gaussian([0.3, 0.5, 0.3, 0.5])), False),
+        (qf.Convolution((4,), 2, stride=2, base=qf.Gaussian([0.3, 0.5, 0.3, 0.5])), True),
+        (qf.Anova([qf.Gaussian(g) for g in (1, 2, 1, 2)], [[0, 1], [2, 3]]), True),
+        (qf.Anova([qf.Gaussian(g) for g in (1, 2, 3, 4)], [[0, 1], [2, 3]]), False),
+        ((qf.Gaussian(0.1) + qf.Gaussian(0.4)) * qf.Cauchy(0.2), False),
+        ((qf.Gaussian(0.1) + qf.Gaussian(0.1)) * qf.Cauchy(0.2), True),
+    ],
+    ids=repr,
+)
+def test_groups_share_nodes_only_where_their_kernels_are_one(kernel, alike, rng):
+    X = rng.normal(size=(60, 4))
+    shared = qf.RandomFourier(kernel, n_components=8000, share_groups=True, random_state=0)
+    if not alike:
+        with pytest.raises(ValueError, match=r"(?s)one kernel for all groups.*share_groups=False"):
+            shared.fit(X)
+        return
+    # The largest of 60 * 59 / 2 errors of 2000 shared pairs: five standard errors.
+    error = np.abs(shared.fit(X).approximate_kernel(X) - kernel(X)).max() / kernel.at_zero(4)
+    assert error < 5 / np.sqrt(2000)

@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from . import _exact, bounds, grids, randomized, reweight, rules
 from ._checks import check_choice, check_count, check_memory, check_positive, generator
+from ._kernel import same
 from .features import FourierMap, Matrix, kronecker_plan
 from .kernels import Group, Kernel
 from .polish import MAX_PARAMETERS, descend, polish
@@ -316,6 +317,12 @@ def _per_group(
             "share_groups=True needs groups of one size, as a Convolution has; use "
             "share_groups=False"
         )
+    for group in groups:
+        if not same(group.kernel, groups[0].kernel):
+            raise ValueError(
+                f"share_groups=True needs one kernel for all groups, and this one has "
+                f"{groups[0].kernel!r} and {group.kernel!r}; use share_groups=False"
+            )
     shared = draw(groups[0], budgets[-1])
     return [shared] * len(groups)
 
