@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import quadfeat as qf
 from quadfeat.estimates import Estimate
@@ -175,3 +176,27 @@ def test_the_front_door_says_what_is_reachable(rng):
         qf.KernelFeatures(tol=1e-6, max_components=32, random_state=0).fit(rows)
     with pytest.raises(ValueError, match=r"tol.*-1"):
         qf.KernelFeatures(tol=-1).fit(rows)
+
+
+@pytest.mark.parametrize(("far", "certified"), [(4.0, True), (50.0, False)])
+def test_what_is_proven_of_a_sparse_x_holds_for_rows_that_were_not_made_dense(far, certified, rng):
+    rows = rng.uniform(size=(20_002, 2))
+    rows[1], rows[3] = [far, far], [-far, 0.6 * far]
+    some = np.concatenate([rows[1::2][:50], rows[:50]])
+    for kind in (sparse.csr_matrix, sparse.csr_array):
+        features = qf.KernelFeatures(
+            qf.Gaussian(0.5), tol=1e-3, max_components=256, random_state=0
+        ).fit(kind(rows))
+        assert ("is certified" in features.report_.reason) == certified
+        if certified:
+            assert seen(features, some) <= features.report_.trials[0].max <= 1e-3
+
+
+def test_extremes_of_a_sparse_x_that_were_not_made_dense_change_what_is_proven_alone(rng):
+    rows = rng.uniform(size=(20_002, 2))
+    calm = sparse.csr_array(rows)
+    rows[1] = [4.0, 4.0]
+    wild = sparse.csr_array(rows)
+    one, other = (qf.KernelFeatures(tol=1e-3, random_state=0).fit(X) for X in (calm, wild))
+    assert one.kernel_.gamma == other.kernel_.gamma
+    assert one._n_features_out < other._n_features_out

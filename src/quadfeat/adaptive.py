@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import _engine, bounds, frames, mercer
 from ._checks import check_choice, check_count, check_positive, generator
 from ._enclosure import ROUNDING
-from .features import FeatureMap, FourierMap, Matrix
+from .features import FeatureMap, FourierMap, Matrix, corners
 from .fourier import (
     DenseGrid,
     OrthogonalFourier,
@@ -351,11 +351,16 @@ class KernelFeatures(FeatureMap):
         check_choice("criterion", self.criterion, ("rms", "max"))
 
     def _build(self, X: Matrix) -> int:
+        return self._build_on(X, X)
+
+    def _build_on(self, rows: Matrix, X: Any) -> int:
         rng = generator(self.random_state)
         if self.tol is None:
-            self.map_, self.report_ = self._best(X, self.n_components or 256, rng)
+            self.map_, self.report_ = self._best(rows, self.n_components or 256, rng)
         else:
-            self.map_, self.report_ = self._within(X, self.tol, rng)
+            # Where rows of a sparse X were left out, what is proven is proven for its whole box.
+            spanning = rows if len(rows) == X.shape[0] else corners(X)
+            self.map_, self.report_ = self._within(rows, spanning, self.tol, rng)
         self.signs_ = self.map_.signs_
         return self.map_._n_features_out
 
@@ -381,12 +386,17 @@ class KernelFeatures(FeatureMap):
             chosen.fit(X)
         return chosen, report
 
-    def _within(self, X: Matrix, tol: float, rng: np.random.Generator) -> tuple[FeatureMap, Report]:
-        """The smallest map found that meets a tolerance, by proof or by confidence."""
+    def _within(
+        self, X: Matrix, spanning: Matrix, tol: float, rng: np.random.Generator
+    ) -> tuple[FeatureMap, Report]:
+        """The smallest map found that meets a tolerance, by proof or by confidence.
+
+        Proofs are over the region that the rows of `spanning` span; X is learnt and judged from.
+        """
         limit = self.max_components if self.n_components is None else self.n_components
-        grid = self._certified_grid(X, tol, limit)
+        grid = self._certified_grid(spanning, tol, limit)
         if grid is not None:
-            value = grid.certificate(X).value
+            value = grid.certificate(spanning).value
             reason = f"DenseGrid is certified: at most {value:.2g} over the box of the data"
             trial = Trial("DenseGrid", grid._n_features_out, value, value, _cost(grid))
             return grid, Report((trial,), "DenseGrid", reason)

@@ -51,7 +51,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         kernel = Gaussian("scale") if self.kernel is None else self.kernel
         self.kernel_ = kernel.resolve(rows)
         self._groups = self.kernel_.groups(rows.shape[1])
-        self._n_features_out = self._build(rows)
+        self._n_features_out = self._build_on(rows, X)
         return self
 
     def _check(self) -> None:
@@ -60,6 +60,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     @abstractmethod
     def _build(self, X: Matrix) -> int:
         """Learn from X, set `signs_`, and return the number of columns."""
+
+    def _build_on(self, rows: Matrix, X: Any) -> int:
+        """`_build` on the rows made dense, for maps that must also know what X they are of."""
+        return self._build(rows)
 
     @abstractmethod
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
@@ -344,6 +348,12 @@ def _dense_rows(X: Any) -> Any:
         return np.asarray(X)
     step = max(1, X.shape[0] // 10_000)
     return np.asarray(X[::step].toarray())
+
+
+def corners(X: Any) -> Any:
+    """The lowest and the highest corner, (2, d), of the box that all rows of a sparse X are in."""
+    ends = X.min(axis=0), X.max(axis=0)
+    return np.stack([np.ravel(end.toarray()) for end in ends])
 
 
 def _sparse_rows(X: Any) -> int:
