@@ -200,3 +200,26 @@ def test_extremes_of_a_sparse_x_that_were_not_made_dense_change_what_is_proven_a
     one, other = (qf.KernelFeatures(tol=1e-3, random_state=0).fit(X) for X in (calm, wild))
     assert one.kernel_.gamma == other.kernel_.gamma
     assert one._n_features_out < other._n_features_out
+
+
+@pytest.mark.parametrize("gamma", [1e-5, 1e-3, 1e-2, 0.1, 1.0])
+@pytest.mark.parametrize("compress", [False, True])
+def test_no_rounding_breaks_the_certificate_of_landmarks(gamma, compress):
+    """Landmarks of wide kernels are all but equal: K^(-1/2) is large, and so is its rounding."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        train, test = rng.normal(size=(1000, 2)), rng.normal(size=(200, 2))
+        kernel = 3.0 * qf.Gaussian(gamma)
+        features = qf.Landmarks(kernel, n_components=50, compress=compress, random_state=0)
+        features.fit(train)
+        assert seen(features, test) <= features.certificate(test).value
+        halves = test[:100], test[100:]
+        assert features.error(*halves, n_pairs=100).largest <= features._largest_error(*halves)
+
+
+def test_what_rounding_adds_to_the_certificate_of_landmarks_is_no_more_than_it_may(rng):
+    rows = rng.normal(size=(1000, 2))
+    features = qf.Landmarks(qf.Gaussian(0.01), n_components=50, random_state=0).fit(rows)
+    # Eigenvalues below m eps of the largest, about m, are cut off: |W| <= 1 / sqrt(m eps), so that
+    # 8 eps sqrt(m) |W| <= 8 sqrt(eps), and coefficients within the data are far smaller than W.
+    assert features.certificate(rows[:200]).value < 16 * np.sqrt(np.finfo(float).eps)

@@ -93,12 +93,24 @@ class _Expansion(FeatureMap):
         |k(x, y) - z(x) . z(y)| <= sqrt(r(x) r(y)) for all rows, seen or not; a row unlike the data
         of `fit` shows by a large residual.
         """
-        at_zero = self._at_zero()
-        parts = [
-            at_zero - np.einsum("ij,ij->i", block, block, dtype=np.float64)
+        parts = [self._missing(block) for block in self.transform_blocks(X)]
+        return np.maximum(np.concatenate(parts), 0.0)
+
+    def _missing(self, Z: Matrix) -> Floats:
+        """k(0) - |z|^2 for rows of features."""
+        return self._at_zero() - np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
+
+    def _rounding(self, Z: Matrix) -> Floats:
+        """What rounding may add to the residual, and so to the error, at rows of features."""
+        return np.full(len(Z), ROUNDING * self._at_zero())
+
+    def _worst(self, X: Floats) -> float:
+        """The largest residual of rows and of what rounding may add, relative to k(0)."""
+        worst = [
+            float((np.maximum(self._missing(block), 0.0) + self._rounding(block)).max())
             for block in self.transform_blocks(X)
         ]
-        return np.maximum(np.concatenate(parts), 0.0)
+        return max(worst) / self._at_zero()
 
     def _at_zero(self) -> float:
         check_is_fitted(self)
@@ -110,12 +122,12 @@ class _Expansion(FeatureMap):
                 f"{type(self).__name__} is certified on rows, certificate(X), not on a diameter or "
                 f"a box; DenseGrid, SparseGrid(weights='signed') and PolynomiallyExact are"
             )
-        value = float(self.residual(X).max()) / self._at_zero() + ROUNDING
-        return bounds.Certificate(value, f"pairs of these {len(X)} rows", "sqrt(r(x) r(y))")
+        return bounds.Certificate(
+            self._worst(X), f"pairs of these {len(X)} rows", "sqrt(r(x) r(y))"
+        )
 
     def _largest_error(self, X: Floats, Y: Floats) -> float:
-        worst = [float(self.residual(rows).max()) for rows in (X, Y)]
-        return float(np.sqrt(worst[0] * worst[1])) / self._at_zero() + ROUNDING
+        return float(np.sqrt(self._worst(X) * self._worst(Y)))
 
 
 class HermiteMercer(_Expansion):
@@ -221,6 +233,25 @@ class Landmarks(_Expansion):
 
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
         mercer.evaluate_landmarks(X, self.kernel_, self.basis_, out)
+
+    def _rounding(self, Z: Matrix) -> Floats:
+        """The rounding of z = W' k(P, x), which a large W = K^(-1/2) makes large.
+
+        With c(x) = W z(x), and e_x what is left of k(x, .) when c_i(x) k(P_i, .) are taken away,
+
+            k(x, y) - z(x) . z(y) = <e_x, e_y> + z(x) . g(y) + g(x) . z(y) - z(x)' F z(y)
+
+        where g = W' k(P, x) - z is the rounding of m products, of length 4 u sqrt(m) k(0) |W| for
+        u = eps / 2 (errors being independent; Higham and Mary, 2019), and F = W' K W - 1. W was
+        found for a K + E, with |E| = 2 eps m k(0), so the last term is at most
+        |E| |c(x)| |c(y)|. <e_x, e_x> is the residual and these terms once more: twice each.
+        """
+        W, at_zero = self.basis_.projection, self._at_zero()
+        eps, m = float(np.finfo(np.float64).eps), len(W)
+        coefficients = Z @ W.T
+        evaluated = 8 * eps * np.sqrt(m * at_zero) * float(np.linalg.norm(W))
+        inverted = 4 * eps * m * np.einsum("ij,ij->i", coefficients, coefficients)
+        return super()._rounding(Z) + at_zero * (evaluated + inverted)
 
 
 # --- the front door ------------------------------------------------------------------------------
