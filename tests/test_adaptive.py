@@ -169,3 +169,16 @@ def test_framed_grids_follow_the_data_s_directions(rng):
     assert rms(framed, X[:200], kernel) < rms(random, X[:200], kernel) / 20
     with pytest.raises(ValueError, match="DenseGrid"):
         qf.FramedGrid(qf.Cauchy(1.0)).fit(X)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda k: qf.FramedGrid(k, n_components=32), lambda k: qf.SparseGrid(k, level=5)]
+)
+@pytest.mark.parametrize("n", [550, 799, 999])
+def test_maps_that_look_at_some_rows_see_sorted_data_to_its_end(make, n, rng):
+    shuffled = rng.uniform(-6.0, 6.0, size=(n, 1)) * [1.0, 0.01]
+    kernel = qf.Gaussian(0.5)
+    one, other = (make(kernel).fit(X) for X in (shuffled, np.sort(shuffled, axis=0)))
+    test = rng.uniform(-6.0, 6.0, size=(200, 1)) * [1.0, 0.01]
+    # Half of the data sees half of its gaps, beyond which the grid is periodic.
+    assert rms(other, test, kernel) <= 3 * rms(one, test, kernel) + 1e-6

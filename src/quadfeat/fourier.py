@@ -16,6 +16,7 @@ from . import _exact, bounds, grids, randomized, reweight, rules
 from ._checks import check_choice, check_count, check_memory, check_positive, generator
 from ._kernel import same
 from .features import FourierMap, Matrix, kronecker_plan
+from .frames import spread_rows
 from .kernels import Group, Kernel
 from .polish import MAX_PARAMETERS, descend, polish
 from .rules import Floats, Rule
@@ -208,7 +209,7 @@ class SparseGrid(FourierMap):
                 stacklevel=3,
             )
         pool = reweight.Pool(self._groups, made)
-        rows = np.asarray(X[:: max(1, len(X) // 500)][:500], dtype=np.float64)
+        rows = spread_rows(X, 500)
         fitted = reweight.refit(pool.phases(rows), self.kernel_(rows))
         return pool.rules(fitted.weights)
 

@@ -244,9 +244,14 @@ def turned_gaps(directions: Floats, scale: Floats, diameter: float, box: Sequenc
 _UP = 1 + 1e-12  # more than the rounding of a rotation
 
 
+def spread_rows(X: Matrix, n: int) -> Floats:
+    """At most `n` rows from the first to the last of X, which may be sorted."""
+    return np.asarray(X[np.linspace(0, len(X) - 1, min(n, len(X))).astype(int)], dtype=np.float64)
+
+
 def _some_gaps(X: Matrix, n_rows: int, n_pairs: int = 4000) -> Floats:
     """Differences of at most `n_pairs` pairs of `n_rows` rows spread over X."""
-    rows = np.asarray(X[:: max(1, len(X) // n_rows)][:n_rows], dtype=np.float64)
+    rows = spread_rows(X, n_rows)
     left, right = np.triu_indices(len(rows), 1)
     some = np.random.default_rng(0).permutation(len(left))[:n_pairs]
     return rows[left[some]] - rows[right[some]]
