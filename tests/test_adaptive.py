@@ -7,6 +7,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.preprocessing import StandardScaler
 
 import quadfeat as qf
+from quadfeat import rules
 
 SETS = {
     "swiss": lambda: make_swiss_roll(2000, random_state=0)[0],
@@ -182,3 +183,27 @@ def test_maps_that_look_at_some_rows_see_sorted_data_to_its_end(make, n, rng):
     test = rng.uniform(-6.0, 6.0, size=(200, 1)) * [1.0, 0.01]
     # Half of the data sees half of its gaps, beyond which the grid is periodic.
     assert rms(other, test, kernel) <= 3 * rms(one, test, kernel) + 1e-6
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.random.default_rng(0).normal(size=(300, 1)),
+        np.outer(np.random.default_rng(0).normal(size=300), [1.0, 2.0, 3.0]) / 4,
+        np.random.default_rng(0).normal(size=(2, 3)),
+        np.column_stack([np.ones(300), np.random.default_rng(0).normal(size=300), np.zeros(300)]),
+        np.random.default_rng(0).normal(size=(300, 2)) * [1.0, 1e-9],
+    ],
+    ids=["one-axis", "line", "two-rows", "flat-columns", "nearly-flat-column"],
+)
+def test_framed_grids_take_data_that_spreads_in_one_direction(X, monkeypatch):
+    tuned, make = [], rules.equispaced
+    monkeypatch.setattr(rules, "equispaced", lambda *args: tuned.append(args) or make(*args))
+    kernel = qf.Gaussian(0.5)
+    for n in (256, 1000):
+        framed = qf.FramedGrid(kernel, n_components=n).fit(X)
+        assert 128 <= framed.transform(X).shape[1] <= n
+        # 128 nodes are far more than seven deviations need: what is left is rounding.
+        assert np.abs(framed.approximate_kernel(X) - kernel(X)).max() < 1e-12
+    # The counts on the way to 128 grow by a quarter: some 25 of them, of 25 step lengths each.
+    assert len(tuned) < 2 * 40 * 25

@@ -38,7 +38,8 @@ class FramedGrid(FourierMap):
 
     The Gaussian kernel does not care about rotations, so spread directions get many nodes and
     flat ones a single one. Exactly `n_components` columns (one less where the parity asks for
-    it), weights positive. Excellent up to about five spread directions, useless beyond.
+    it, and fewer where the grid has fewer nodes: no direction gets more than 128), weights
+    positive. Excellent up to about five spread directions, useless beyond.
 
     Parameters
     ----------
