@@ -200,10 +200,9 @@ def test_framed_grids_take_data_that_spreads_in_one_direction(X, monkeypatch):
     tuned, make = [], rules.equispaced
     monkeypatch.setattr(rules, "equispaced", lambda *args: tuned.append(args) or make(*args))
     kernel = qf.Gaussian(0.5)
-    for n in (256, 1000):
-        framed = qf.FramedGrid(kernel, n_components=n).fit(X)
-        assert 128 <= framed.transform(X).shape[1] <= n
-        # 128 nodes are far more than seven deviations need: what is left is rounding.
-        assert np.abs(framed.approximate_kernel(X) - kernel(X)).max() < 1e-12
+    framed = qf.FramedGrid(kernel, n_components=256).fit(X)
+    assert 128 <= framed.transform(X).shape[1] <= 256
+    # 128 nodes are far more than seven deviations need: what is left is rounding.
+    assert np.abs(framed.approximate_kernel(X) - kernel(X)).max() < 1e-12
     # The counts on the way to 128 grow by a quarter: some 25 of them, of 25 step lengths each.
-    assert len(tuned) < 2 * 40 * 25
+    assert len(tuned) < 40 * 25

@@ -650,7 +650,7 @@ class OrthogonalFourier(_Randomized):
     """Random features along orthogonal directions, for rotation-invariant kernels.
 
     Less error than `RandomFourier` from a dozen axes on (Yu et al., 2016). `structured=True`
-    makes the directions from Hadamard matrices in O(n log d).
+    makes the directions from Hadamard matrices in O(n log d), from 16 axes on.
 
     Parameters are those of `RandomFourier`, and `structured`.
     """
