@@ -129,6 +129,19 @@ def test_csr_is_the_same_as_dense(any_map, data):
     )
 
 
+@pytest.mark.parametrize("n", [1, 200, 9_999, 10_000, 10_001, 19_999, 20_001])
+@pytest.mark.parametrize("d", [1, 2**13, 2**17])
+def test_as_many_rows_of_a_sparse_x_are_made_dense_as_memory_allows(n, d, monkeypatch):
+    """10,000 rows, or 2**26 numbers, or 200 rows; fewer by less than half, as they are spread."""
+    built = []
+    monkeypatch.setattr(qf.RandomFourier, "_build", lambda self, X: built.append(X.shape) or 1)
+    X = sparse.csr_array((np.ones(1, np.float32), ([n - 1], [d - 1])), shape=(n, d))
+    qf.RandomFourier(qf.Gaussian(0.5)).fit(X)
+    most = max(200, min(10_000, 2**26 // d))
+    assert built[0][1] == d
+    assert min(n, most / 2) <= built[0][0] <= min(n, most)
+
+
 def test_fit_changes_no_parameter_and_no_input(any_map, data):
     before, copy = repr(any_map.get_params()), data.copy()
     state = np.random.get_state()[1].copy()
