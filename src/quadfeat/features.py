@@ -282,11 +282,16 @@ class FourierMap(FeatureMap):
         """Angles so large that their cosine is noise come from data or gamma gone wrong."""
         largest = float(np.abs(X).max(initial=0.0))
         limit = 1.0 / float(np.finfo(X.dtype).eps)
-        if largest * self._plan.largest_node > limit:
+        if largest * self._plan.largest_node <= limit:
+            return
+        # The largest value may be in a column that frequencies are small on, or that none reads.
+        with np.errstate(over="ignore"):
+            angle = self._plan.largest_angle(np.abs(X).max(axis=0).astype(np.float64))
+        if not angle <= limit:
             raise ValueError(
-                f"X has a value of {largest:g}, which times the largest frequency "
-                f"{self._plan.largest_node:g} (kernel_: {self.kernel_!r}) leaves no digit of the "
-                f"angle in {X.dtype}; standardise X, or use a smaller gamma"
+                f"X has values up to {largest:g}, and an angle up to {angle:g} at the largest "
+                f"frequencies (kernel_: {self.kernel_!r}), of which {X.dtype} leaves no digit; "
+                f"standardise X, or use a smaller gamma"
             )
 
 
