@@ -1,8 +1,10 @@
 """Certificates, estimates and tolerances as users of maps meet them."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 import quadfeat as qf
 from quadfeat.estimates import Estimate
@@ -33,6 +35,28 @@ CERTIFIED = {
     "hermite-mercer": lambda: qf.HermiteMercer(qf.Gaussian(0.5), n_components=100),
     "landmarks": lambda: qf.Landmarks(qf.Gaussian(0.5), n_components=100, random_state=0),
 }
+
+
+@pytest.mark.parametrize("container", [pd.DataFrame, sparse.csr_array, sparse.csr_matrix])
+def test_proofs_and_estimates_take_what_fit_takes(container, any_map):
+    """And without a warning that names of columns are missing, which are errors here."""
+    named = {"columns": list("abc")} if container is pd.DataFrame else {}
+    thin = np.where(np.abs(X[:60]) > 0.3, X[:60], 0.0)
+    given = container(thin, **named)
+    plain, features = clone(any_map).fit(thin), any_map.fit(given)
+    pairs = (features, given), (plain, thin)
+    # Sums over columns that lie otherwise in memory round otherwise, and landmarks magnify that.
+    close = {"rel": 1e-6, "abs": 1e-7}
+    found, expected = (each.error(rows, n_pairs=500) for each, rows in pairs)
+    assert found.rms == pytest.approx(expected.rms, **close)
+    assert found.largest == pytest.approx(expected.largest, **close)
+    try:
+        expected = plain.certificate(thin).value
+    except ValueError:
+        with pytest.raises(ValueError, match="certificate"):
+            features.certificate(given)
+    else:
+        assert features.certificate(given).value == pytest.approx(expected, **close)
 
 
 @pytest.mark.parametrize("name", CERTIFIED)

@@ -6,7 +6,9 @@ import numpy as np
 mpl.use("Agg")
 
 import matplotlib.pyplot as plt
+import pandas as pd
 import pytest
+from scipy import sparse
 
 import quadfeat as qf
 
@@ -34,6 +36,15 @@ def test_a_map_without_a_certificate_is_drawn_without_one(rng):
     X = rng.normal(size=(50, 20))
     display = qf.ErrorDisplay.from_estimator(qf.RandomFourier(random_state=0).fit(X), X)
     assert display.records[0]["promised"] is None
+
+
+def test_what_fit_takes_can_be_drawn(rng):
+    X = np.maximum(rng.normal(size=(60, 2)), 0.0)
+    drawn = []
+    for same in (X, sparse.csr_array(X), pd.DataFrame(X, columns=["a", "b"])):
+        features = qf.HermiteMercer(qf.Gaussian(0.5), n_components=40).fit(same)
+        drawn.append(qf.ErrorDisplay.from_estimator(features, same).records)
+    assert drawn[0] == drawn[1] == drawn[2]
 
 
 def test_promises_lie_between_the_seen_and_the_asked_for():

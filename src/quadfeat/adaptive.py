@@ -109,7 +109,7 @@ class _Expansion(FeatureMap):
         """The largest residual of rows and of what rounding may add, relative to k(0)."""
         worst = [
             float((np.maximum(self._missing(block), 0.0) + self._rounding(block)).max())
-            for block in self.transform_blocks(X)
+            for block in self._blocks(X)
         ]
         return max(worst) / self._at_zero()
 

@@ -89,7 +89,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         A block is overwritten when the next is asked for: use it, or copy it. By default a block
         fits into the last cache, and is large enough for threads to share.
         """
-        X = self._validated(X)
+        return self._blocks(self._validated(X), rows)
+
+    def _blocks(self, X: Any, rows: int | None = None) -> Iterator[Matrix]:
+        """`transform_blocks` of what was validated before."""
         p = self._n_features_out
         if rows is None:
             rows = int(np.clip(2**22 // (p * X.dtype.itemsize), 16, 4096))
@@ -101,13 +104,13 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def approximate_kernel(self, X: Any, Y: Any = None) -> Matrix:
         """The kernel as these features see it: transform(X) @ diag(signs_) @ transform(Y).T."""
-        left = self._features(X)
-        right = left if Y is None else self._features(Y)
+        left = self._features(self._validated(X))
+        right = left if Y is None else self._features(self._validated(Y))
         return np.asarray((left * self.signs_.astype(left.dtype)) @ right.T)
 
     def _features(self, X: Any) -> Matrix:
-        """The plain array, whatever set_output asked transform to wrap it in."""
-        blocks = [block.copy() for block in self.transform_blocks(X)]
+        """The features of what was validated, whatever set_output asked to wrap them in."""
+        blocks = [block.copy() for block in self._blocks(X)]
         return np.concatenate(blocks)
 
     def certificate(
@@ -117,7 +120,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
         Parameters
         ----------
-        X : array, whose rows span the region; or
+        X : array or CSR matrix, whose rows span the region; or
         diameter : float, the largest distance between rows
         box : one float per column, the largest gap on each axis
 
@@ -128,7 +131,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """
         check_is_fitted(self)
         if X is not None:
-            X = np.asarray(self._validated(X), dtype=np.float64)
+            X = self._dense(X)
         region = bounds.Region.of(X, d=self.n_features_in_, diameter=diameter, box=box)
         return self._certify(region, X)
 
@@ -189,7 +192,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _largest_error(self, X: Floats, Y: Floats) -> float:
         """A proven bound of the error, relative to k(0), on pairs of a row of X and one of Y."""
         lengths = [
-            max(float(np.square(Z).sum(axis=1).max()) for Z in self.transform_blocks(rows)) ** 0.5
+            max(float(np.square(Z).sum(axis=1).max()) for Z in self._blocks(rows)) ** 0.5
             for rows in (X, Y)
         ]
         return 1.0 + lengths[0] * lengths[1] / self.kernel_.at_zero(X.shape[1])
@@ -266,8 +269,9 @@ class FourierMap(FeatureMap):
 
     def _proven_or(self, plain: float, X: Floats, Y: Floats) -> float:
         """The certificate over these rows, for maps that have a quick one, or a plain bound."""
+        rows = np.concatenate([X, Y])
         try:
-            return min(plain, self.certificate(np.concatenate([X, Y])).value)
+            return min(plain, self._certify(bounds.Region.of(rows), rows).value)
         except ValueError:
             return plain
 
