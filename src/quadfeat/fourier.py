@@ -308,11 +308,10 @@ def _per_group(
 ) -> list[Rule]:
     """A rule for each group within its share of the columns, or one for all."""
     budgets = _budgets(n_components, len(groups))
+    if budgets == [1]:
+        return [_zero_rule(len(groups[0].axes))]
     if not share:
-        return [
-            draw(group, budget) if budget > 1 else _zero_rule(len(group.axes))
-            for group, budget in zip(groups, budgets, strict=True)
-        ]
+        return list(map(draw, groups, budgets))
     if len({len(group.axes) for group in groups}) > 1:
         raise ValueError(
             "share_groups=True needs groups of one size, as a Convolution has; use "
@@ -711,7 +710,8 @@ class SphericalRadial(_Randomized):
     Munkhoeva et al. (2018). Strong for small widths in few dimensions.
 
     Parameters are those of `RandomFourier`. A block takes 2 (d + 1) columns; an incomplete last
-    block is weighted up, and the zero node, where it has weight, takes one column.
+    block is weighted up, and the zero node, where it has weight, takes one column. One or two
+    columns are the constant feature.
     """
 
     def __init__(
@@ -728,6 +728,13 @@ class SphericalRadial(_Randomized):
         self.random_state = random_state
 
     def _pairs(self, budget: int) -> int:
+        n_groups = len(self._groups)
+        if budget < 3 and n_groups > 1:
+            raise ValueError(
+                f"n_components={self.n_components} leaves one of the kernel's {n_groups} groups "
+                f"two columns, and a pair and the zero node take three; give at least "
+                f"{4 * n_groups}, or use RandomFourier"
+            )
         return (budget - 1) // 2  # one column is the zero node's
 
     def _draw(self) -> randomized.Draw:
