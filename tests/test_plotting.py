@@ -67,3 +67,17 @@ def test_comparisons_are_drawn_from_records_alone():
     labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert labels == ["RBFSampler (sklearn)", "RandomFourier"]
     np.testing.assert_array_equal(display.ax_.lines[1].get_ydata(), [1 / 64, 1 / 256])
+
+
+@pytest.mark.parametrize(
+    ("widths", "ticks"),
+    [((64, 256), [64, 256]), ((100, 200, 500), [100, 200, 500]), ((63, 64, 128), [64, 128])],
+)
+def test_comparisons_have_ticks_at_powers_of_two_or_else_at_every_width(widths, ticks):
+    records = [{"map": "DenseGrid", "columns": p, "rms": 1 / p} for p in widths]
+    assert qf.CompareDisplay.from_records(records).ax_.get_xticks().tolist() == ticks
+
+
+def test_comparisons_take_any_number_of_maps():
+    records = [{"map": f"map {i}", "columns": 64, "rms": 1 / (i + 1)} for i in range(30)]
+    assert len(qf.CompareDisplay.from_records(records).ax_.lines) == 30
