@@ -247,3 +247,15 @@ def test_what_rounding_adds_to_the_certificate_of_landmarks_is_no_more_than_it_m
     # Eigenvalues below m eps of the largest, about m, are cut off: |W| <= 1 / sqrt(m eps), so that
     # 8 eps sqrt(m) |W| <= 8 sqrt(eps), and coefficients within the data are far smaller than W.
     assert features.certificate(rows[:200]).value < 16 * np.sqrt(np.finfo(float).eps)
+
+
+@pytest.mark.parametrize(
+    "name", ["dense", "dense-laplacian", "sparse", "anova", "hermite-mercer", "landmarks"]
+)
+def test_what_is_proven_is_below_k_of_zero_or_refused(name):
+    features = CERTIFIED[name]().fit(X)
+    expansion = isinstance(features, qf.HermiteMercer | qf.Landmarks)
+    far = {"X": X + 60.0} if expansion else {"diameter": 100.0}
+    with pytest.raises(ValueError, match=r"nothing below k\(0\).*smaller region.*error\(X\)"):
+        features.certificate(**far)
+    assert features.certificate(X).value < 1

@@ -265,7 +265,7 @@ class Trial:
     rms: float
     max: float
     cost: float  # multiply-adds per row
-    note: str = ""
+    note: str = ""  # why it could not be made, if it could not
 
 
 @dataclass(frozen=True)
@@ -281,7 +281,7 @@ class Report:
         for trial in self.trials:
             mark = "*" if trial.name == self.chosen else ""
             if trial.note:
-                yield mark, trial.name, "", trial.note, "", ""
+                yield mark, trial.name, "", trial.note.split(";")[0][:60], "", ""
                 continue
             yield (
                 mark,
@@ -410,7 +410,7 @@ class KernelFeatures(FeatureMap):
             trials.append(trial)
             if not trial.note:
                 fitted[name] = candidate
-        report = _choose(trials, self.criterion)
+        report = _choose(trials, self.criterion, "it did not see" if len(held_out) else "of X")
         chosen = fitted[report.chosen]
         # Hermite-Mercer learns from all rows, the others from no more than all learners were.
         learns = isinstance(chosen, _Expansion) and len(learners) < len(X)
@@ -537,7 +537,7 @@ def _try(
     try:
         error = (candidate.fit(learners).approximate_kernel(judges) - exact) / at_zero
     except ValueError as refusal:
-        return Trial(name, 0, np.inf, np.inf, np.inf, note=str(refusal).split(";")[0][:60])
+        return Trial(name, 0, np.inf, np.inf, np.inf, note=str(refusal))
     pairs = np.multiply.outer(weights, weights)
     if len(error) > 1:
         np.fill_diagonal(pairs, 0.0)
@@ -590,14 +590,17 @@ def _cost(fitted: FeatureMap) -> float:
     return 10.0 * p + sum(rule.nodes.size for rule in fitted._group_rules)
 
 
-def _choose(trials: list[Trial], criterion: str) -> Report:
+def _choose(trials: list[Trial], criterion: str, judges: str) -> Report:
     possible = [trial for trial in trials if not trial.note]
+    if not possible:
+        reasons = dict.fromkeys(trial.note for trial in trials)
+        raise ValueError(f"every map refuses: {'; or: '.join(reasons)}")
     best = min(possible, key=lambda trial: getattr(trial, criterion))
     limit = 1.2 * getattr(best, criterion)
     close = [trial for trial in possible if getattr(trial, criterion) <= limit]
     chosen = min(close, key=lambda trial: (trial.cost, trial.columns))
     if chosen is best:
-        reason = f"{chosen.name} has the least {criterion} error on rows it did not see"
+        reason = f"{chosen.name} has the least {criterion} error on rows {judges}"
     else:
         reason = (
             f"{chosen.name} is within 20% of the least {criterion} error ({best.name}) and "

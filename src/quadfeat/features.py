@@ -133,7 +133,9 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if X is not None:
             X = self._dense(X)
         region = bounds.Region.of(X, d=self.n_features_in_, diameter=diameter, box=box)
-        return self._certify(region, X)
+        found = self._certify(region, X)
+        bounds.refuse_vacuous(found.value, self.n_features_in_)
+        return found
 
     def _certify(self, region: bounds.Region, X: Floats | None) -> bounds.Certificate:
         raise ValueError(

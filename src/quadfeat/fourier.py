@@ -439,9 +439,10 @@ def _moments(degrees: npt.NDArray[np.intp]) -> Floats:
 class ReweightedGrid(FourierMap):
     """The paper's data-dependent map: grid nodes weighted to fit the kernel on the data.
 
-    Least squares over all pairs of `n_samples` points, weights non-negative, exactly
-    `n_components` columns chosen from a pool; judged on rows it did not see, and never worse
-    there than the pool's own weights at the same width. No degree and no certificate.
+    Least squares over all pairs of `n_samples` points, weights non-negative, at most
+    `n_components` columns chosen from a pool; judged on rows it did not see, a quarter of X where
+    there are few, and never worse there than the pool's own weights at the same width. No degree
+    and no certificate.
 
     Parameters
     ----------
@@ -491,8 +492,9 @@ class ReweightedGrid(FourierMap):
     def _rules(self, X: Matrix) -> list[Rule]:
         rng = generator(self.random_state)
         order = rng.permutation(len(X))
-        seen = X[order[: self.n_samples]].astype(np.float64)
-        unseen = X[order[self.n_samples : 2 * self.n_samples]].astype(np.float64)
+        n_seen = min(self.n_samples, len(X) - len(X) // 4)
+        seen = X[order[:n_seen]].astype(np.float64)
+        unseen = X[order[n_seen : n_seen + self.n_samples]].astype(np.float64)
         if self.n_components == 1 and len(self._groups) == 1:
             return [_zero_rule(X.shape[1])]
         gram, select = self.kernel_(seen), _SELECTIONS[self.selection]
