@@ -7,6 +7,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.preprocessing import StandardScaler
 
 import quadfeat as qf
+from quadfeat import reweight, rules
 
 SETS = {
     "swiss": lambda: make_swiss_roll(2000, random_state=0)[0],
@@ -169,3 +170,76 @@ def test_framed_grids_follow_the_data_s_directions(rng):
     assert rms(framed, X[:200], kernel) < rms(random, X[:200], kernel) / 20
     with pytest.raises(ValueError, match="DenseGrid"):
         qf.FramedGrid(qf.Cauchy(1.0)).fit(X)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda k: qf.FramedGrid(k, n_components=32), lambda k: qf.SparseGrid(k, level=5)]
+)
+@pytest.mark.parametrize("n", [550, 799, 999])
+def test_maps_that_look_at_some_rows_see_sorted_data_to_its_end(make, n, rng):
+    shuffled = rng.uniform(-6.0, 6.0, size=(n, 1)) * [1.0, 0.01]
+    kernel = qf.Gaussian(0.5)
+    one, other = (make(kernel).fit(X) for X in (shuffled, np.sort(shuffled, axis=0)))
+    test = rng.uniform(-6.0, 6.0, size=(200, 1)) * [1.0, 0.01]
+    # Half of the data sees half of its gaps, beyond which the grid is periodic.
+    assert rms(other, test, kernel) <= 3 * rms(one, test, kernel) + 1e-6
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.random.default_rng(0).normal(size=(300, 1)),
+        np.outer(np.random.default_rng(0).normal(size=300), [1.0, 2.0, 3.0]) / 4,
+        np.random.default_rng(0).normal(size=(2, 3)),
+        np.column_stack([np.ones(300), np.random.default_rng(0).normal(size=300), np.zeros(300)]),
+        np.random.default_rng(0).normal(size=(300, 2)) * [1.0, 1e-9],
+    ],
+    ids=["one-axis", "line", "two-rows", "flat-columns", "nearly-flat-column"],
+)
+def test_framed_grids_take_data_that_spreads_in_one_direction(X, monkeypatch):
+    tuned, make = [], rules.equispaced
+    monkeypatch.setattr(rules, "equispaced", lambda *args: tuned.append(args) or make(*args))
+    kernel = qf.Gaussian(0.5)
+    framed = qf.FramedGrid(kernel, n_components=256).fit(X)
+    assert 128 <= framed.transform(X).shape[1] <= 256
+    # 128 nodes are far more than seven deviations need: what is left is rounding.
+    assert np.abs(framed.approximate_kernel(X) - kernel(X)).max() < 1e-12
+    # The counts on the way to 128 grow by a quarter: some 25 of them, of 25 step lengths each.
+    assert len(tuned) < 40 * 25
+
+
+def test_where_every_map_refuses_the_front_door_says_why(data):
+    far = (1e12 * data).astype(np.float32)
+    features = qf.KernelFeatures(qf.Matern(1.5, 1.0), n_components=16, shift_invariant=True)
+    with pytest.raises(ValueError, match=r"every map refuses.*float32.*use a smaller gamma"):
+        features.fit(far)
+
+
+@pytest.mark.parametrize(("n", "judges"), [(19, "on rows of X"), (40, "on rows it did not see")])
+def test_the_report_tells_whether_it_was_judged_on_rows_that_were_not_seen(n, judges, rng):
+    X = rng.normal(size=(n, 2))
+    report = qf.KernelFeatures(n_components=8, random_state=0).fit(X).report_
+    assert judges in report.reason or "is within 20%" in report.reason
+    other = {"on rows of X", "on rows it did not see"} - {judges}
+    assert not any(words in report.reason for words in other)
+
+
+@pytest.mark.parametrize("n", [1, 3, 8, 100, 500, 600, 700, 1000, 2000])
+def test_reweighting_is_judged_on_rows_it_did_not_see_however_few_there_are(n, rng, monkeypatch):
+    judged, keep = [], reweight.keep_better
+    monkeypatch.setattr(
+        reweight,
+        "keep_better",
+        lambda phases, *a, **k: judged.append(len(phases)) or keep(phases, *a, **k),
+    )
+    learnt, system = [], reweight.all_pairs_system
+    monkeypatch.setattr(
+        reweight,
+        "all_pairs_system",
+        lambda phases, gram: learnt.append(len(gram)) or system(phases, gram),
+    )
+    X = rng.normal(size=(n, 2))
+    features = qf.ReweightedGrid(qf.Gaussian(0.3), n_components=16, random_state=0).fit(X)
+    assert features.transform(X).shape[1] <= 16
+    assert learnt[0] == min(500, n - n // 4)
+    assert judged == ([min(500, n - learnt[0])] if n >= 8 else [])

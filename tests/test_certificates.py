@@ -1,7 +1,10 @@
 """Certificates, estimates and tolerances as users of maps meet them."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
+from sklearn.base import clone
 
 import quadfeat as qf
 from quadfeat.estimates import Estimate
@@ -32,6 +35,28 @@ CERTIFIED = {
     "hermite-mercer": lambda: qf.HermiteMercer(qf.Gaussian(0.5), n_components=100),
     "landmarks": lambda: qf.Landmarks(qf.Gaussian(0.5), n_components=100, random_state=0),
 }
+
+
+@pytest.mark.parametrize("container", [pd.DataFrame, sparse.csr_array, sparse.csr_matrix])
+def test_proofs_and_estimates_take_what_fit_takes(container, any_map):
+    """And without a warning that names of columns are missing, which are errors here."""
+    named = {"columns": list("abc")} if container is pd.DataFrame else {}
+    thin = np.where(np.abs(X[:60]) > 0.3, X[:60], 0.0)
+    given = container(thin, **named)
+    plain, features = clone(any_map).fit(thin), any_map.fit(given)
+    pairs = (features, given), (plain, thin)
+    # Sums over columns that lie otherwise in memory round otherwise, and landmarks magnify that.
+    close = {"rel": 1e-6, "abs": 1e-7}
+    found, expected = (each.error(rows, n_pairs=500) for each, rows in pairs)
+    assert found.rms == pytest.approx(expected.rms, **close)
+    assert found.largest == pytest.approx(expected.largest, **close)
+    try:
+        expected = plain.certificate(thin).value
+    except ValueError:
+        with pytest.raises(ValueError, match="certificate"):
+            features.certificate(given)
+    else:
+        assert features.certificate(given).value == pytest.approx(expected, **close)
 
 
 @pytest.mark.parametrize("name", CERTIFIED)
@@ -175,3 +200,62 @@ def test_the_front_door_says_what_is_reachable(rng):
         qf.KernelFeatures(tol=1e-6, max_components=32, random_state=0).fit(rows)
     with pytest.raises(ValueError, match=r"tol.*-1"):
         qf.KernelFeatures(tol=-1).fit(rows)
+
+
+@pytest.mark.parametrize(("far", "certified"), [(4.0, True), (50.0, False)])
+def test_what_is_proven_of_a_sparse_x_holds_for_rows_that_were_not_made_dense(far, certified, rng):
+    rows = rng.uniform(size=(20_002, 2))
+    rows[1], rows[3] = [far, far], [-far, 0.6 * far]
+    some = np.concatenate([rows[1::2][:50], rows[:50]])
+    for kind in (sparse.csr_matrix, sparse.csr_array):
+        features = qf.KernelFeatures(
+            qf.Gaussian(0.5), tol=1e-3, max_components=256, random_state=0
+        ).fit(kind(rows))
+        assert ("is certified" in features.report_.reason) == certified
+        if certified:
+            assert seen(features, some) <= features.report_.trials[0].max <= 1e-3
+
+
+def test_extremes_of_a_sparse_x_that_were_not_made_dense_change_what_is_proven_alone(rng):
+    rows = rng.uniform(size=(20_002, 2))
+    calm = sparse.csr_array(rows)
+    rows[1] = [4.0, 4.0]
+    wild = sparse.csr_array(rows)
+    one, other = (qf.KernelFeatures(tol=1e-3, random_state=0).fit(X) for X in (calm, wild))
+    assert one.kernel_.gamma == other.kernel_.gamma
+    assert one._n_features_out < other._n_features_out
+
+
+@pytest.mark.parametrize("gamma", [1e-5, 1e-3, 1e-2, 0.1, 1.0])
+@pytest.mark.parametrize("compress", [False, True])
+def test_no_rounding_breaks_the_certificate_of_landmarks(gamma, compress):
+    """Landmarks of wide kernels are all but equal: K^(-1/2) is large, and so is its rounding."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        train, test = rng.normal(size=(1000, 2)), rng.normal(size=(200, 2))
+        kernel = 3.0 * qf.Gaussian(gamma)
+        features = qf.Landmarks(kernel, n_components=50, compress=compress, random_state=0)
+        features.fit(train)
+        assert seen(features, test) <= features.certificate(test).value
+        halves = test[:100], test[100:]
+        assert features.error(*halves, n_pairs=100).largest <= features._largest_error(*halves)
+
+
+def test_what_rounding_adds_to_the_certificate_of_landmarks_is_no_more_than_it_may(rng):
+    rows = rng.normal(size=(1000, 2))
+    features = qf.Landmarks(qf.Gaussian(0.01), n_components=50, random_state=0).fit(rows)
+    # Eigenvalues below m eps of the largest, about m, are cut off: |W| <= 1 / sqrt(m eps), so that
+    # 8 eps sqrt(m) |W| <= 8 sqrt(eps), and coefficients within the data are far smaller than W.
+    assert features.certificate(rows[:200]).value < 16 * np.sqrt(np.finfo(float).eps)
+
+
+@pytest.mark.parametrize(
+    "name", ["dense", "dense-laplacian", "sparse", "anova", "hermite-mercer", "landmarks"]
+)
+def test_what_is_proven_is_below_k_of_zero_or_refused(name):
+    features = CERTIFIED[name]().fit(X)
+    expansion = isinstance(features, qf.HermiteMercer | qf.Landmarks)
+    far = {"X": X + 60.0} if expansion else {"diameter": 100.0}
+    with pytest.raises(ValueError, match=r"nothing below k\(0\).*smaller region.*error\(X\)"):
+        features.certificate(**far)
+    assert features.certificate(X).value < 1

@@ -129,6 +129,19 @@ def test_csr_is_the_same_as_dense(any_map, data):
     )
 
 
+@pytest.mark.parametrize("n", [1, 200, 9_999, 10_000, 10_001, 19_999, 20_001])
+@pytest.mark.parametrize("d", [1, 2**13, 2**17])
+def test_as_many_rows_of_a_sparse_x_are_made_dense_as_memory_allows(n, d, monkeypatch):
+    """10,000 rows, or 2**26 numbers, or 200 rows; fewer by less than half, as they are spread."""
+    built = []
+    monkeypatch.setattr(qf.RandomFourier, "_build", lambda self, X: built.append(X.shape) or 1)
+    X = sparse.csr_array((np.ones(1, np.float32), ([n - 1], [d - 1])), shape=(n, d))
+    qf.RandomFourier(qf.Gaussian(0.5)).fit(X)
+    most = max(200, min(10_000, 2**26 // d))
+    assert built[0][1] == d
+    assert min(n, most / 2) <= built[0][0] <= min(n, most)
+
+
 def test_fit_changes_no_parameter_and_no_input(any_map, data):
     before, copy = repr(any_map.get_params()), data.copy()
     state = np.random.get_state()[1].copy()
@@ -171,6 +184,19 @@ def test_maps_converge_to_every_kernel_they_accept(kernel_of, rng):
     ):
         error = np.abs(fitted.fit(X).approximate_kernel(X) - exact).max() / at_zero
         assert error < tolerance
+
+
+@pytest.mark.parametrize("structured", [False, True])
+@pytest.mark.parametrize("d", [2, 3, 5, 8, 16, 17, 33])
+def test_orthogonal_features_converge_in_every_dimension(structured, d, rng):
+    X = rng.normal(size=(30, d))
+    kernel, pairs = qf.Gaussian(1 / d), 32_768
+    features = qf.OrthogonalFourier(
+        kernel, n_components=2 * pairs, structured=structured, random_state=0
+    )
+    error = features.fit(X).approximate_kernel(X) - kernel(X)
+    # A cosine varies by at most 1/2 on average over pairs: twice what is left of that.
+    assert np.mean(error**2) < 1.0 / pairs
 
 
 @pytest.mark.parametrize(

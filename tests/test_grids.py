@@ -148,3 +148,58 @@ def test_shared_groups_use_one_set_of_nodes(rng):
         )
         sets = {rule.nodes.tobytes() for rule in fitted._group_rules}
         assert len(sets) == n_sets
+
+
+@pytest.mark.parametrize(
+    ("kernel", "alike"),
+    [
+        (qf.Gaussian(0.05) + qf.Gaussian(5.0), False),
+        (qf.Gaussian(0.3) + qf.Cauchy(0.3), False),
+        (qf.Gaussian(0.3) + 2.0 * qf.Gaussian(0.3), True),
+        (qf.Convolution((4,), 2, base=qf.Gaussian([0.1, 0.1, 5.0, 5.0])), False),
+        (qf.Convolution((4,), 2, base=qf.Gaussian([0.3, 0.5, 0.3, 0.5])), False),
+        (qf.Convolution((4,), 2, stride=2, base=qf.Gaussian([0.3, 0.5, 0.3, 0.5])), True),
+        (qf.Anova([qf.Gaussian(g) for g in (1, 2, 1, 2)], [[0, 1], [2, 3]]), True),
+        (qf.Anova([qf.Gaussian(g) for g in (1, 2, 3, 4)], [[0, 1], [2, 3]]), False),
+        ((qf.Gaussian(0.1) + qf.Gaussian(0.4)) * qf.Cauchy(0.2), False),
+        ((qf.Gaussian(0.1) + qf.Gaussian(0.1)) * qf.Cauchy(0.2), True),
+    ],
+    ids=repr,
+)
+def test_groups_share_nodes_only_where_their_kernels_are_one(kernel, alike, rng):
+    X = rng.normal(size=(60, 4))
+    shared = qf.RandomFourier(kernel, n_components=8000, share_groups=True, random_state=0)
+    if not alike:
+        with pytest.raises(ValueError, match=r"(?s)one kernel for all groups.*share_groups=False"):
+            shared.fit(X)
+        return
+    # The largest of 60 * 59 / 2 errors of 2000 shared pairs: five standard errors.
+    error = np.abs(shared.fit(X).approximate_kernel(X) - kernel(X)).max() / kernel.at_zero(4)
+    assert error < 5 / np.sqrt(2000)
+
+
+@pytest.mark.parametrize("make", [qf.SubsampledGrid, qf.RandomFourier, qf.SphericalRadial])
+@pytest.mark.parametrize("share", [False, True])
+def test_one_column_is_the_constant_whether_or_not_groups_share(make, share, rng):
+    X = rng.normal(size=(20, 3))
+    features = make(qf.Gaussian(0.3), n_components=1, share_groups=share, random_state=0)
+    np.testing.assert_array_equal(features.fit(X).transform(X), np.ones((20, 1)))
+
+
+@pytest.mark.parametrize("make", [qf.SubsampledGrid, qf.RandomFourier, qf.SphericalRadial])
+@pytest.mark.parametrize("share", [False, True])
+@pytest.mark.parametrize("n", [6, 7, 8, 11, 12, 20])
+def test_every_group_is_seen_or_the_width_is_refused(make, share, n, rng):
+    kernel = qf.Anova(qf.Gaussian(0.3), [[0, 1], [2, 3], [4, 5]])
+    X = np.repeat(rng.normal(size=(1, 6)), 4, axis=0)
+    X[1:] += np.kron(np.eye(3), [1.0, 0.3])  # rows that differ in one group each
+    features = make(kernel, n_components=n, share_groups=share, random_state=0)
+    if make is qf.SphericalRadial and n < 12:
+        with pytest.raises(ValueError, match=rf"n_components={n} .*3 groups.*at least 12"):
+            features.fit(X)
+        return
+    if make is qf.SubsampledGrid:
+        features.set_params(n_points=4)  # without a zero node, which is the same for all rows
+    Z = features.fit(X).transform(X)
+    assert Z.shape[1] <= n
+    assert (np.abs(Z[1:] - Z[0]).max(axis=1) > 0.01).all()

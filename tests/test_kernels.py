@@ -153,3 +153,33 @@ def test_kernels_are_cloned_searched_and_printed():
     copy.set_params(left__kernel__gamma=0.9)
     assert kernel.left.kernel.gamma == 0.3 and copy.left.kernel.gamma == 0.9
     assert "Gaussian" in repr(kernel)
+
+
+@pytest.mark.parametrize("product", [False, True])
+@pytest.mark.parametrize("nu", [0.5, 1.5, 1.7, 2.5, 30.0])
+def test_matern_falls_to_zero_however_large_the_gap(nu, product):
+    gaps = np.array([[10.0**k, 0.0] for k in range(-3, 308)])
+    kernel = qf.Matern(nu, 0.5, product=product)
+    with np.errstate(over="ignore"):  # of the squares of the gaps
+        found = kernel.at(gaps), kernel(gaps, gaps[:1] * 0.0)[:, 0]
+    for values in found:
+        assert (np.diff(values) <= 0).all()
+        assert values[0] == pytest.approx(1.0, abs=0.01)
+        assert values[-1] == 0.0
+
+
+@pytest.mark.parametrize(
+    "subsets", [[["a", "b"], ["c"]], [[0.5, 1.0]], [0, 1], [[True, False]], "ab", 3, [[[0, 1]]]]
+)
+def test_subsets_are_lists_of_column_numbers(subsets, data):
+    kernel = qf.Anova(qf.Gaussian(1.0), subsets)
+    for use in (kernel, qf.RandomFourier(kernel).fit):
+        with pytest.raises(TypeError, match=r"column numbers such as \[\[0, 1\], \[2\]\], got"):
+            use(data)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.uint8, np.int64, int])
+def test_subsets_may_be_arrays_of_any_whole_numbers(kind, data):
+    subsets = [np.array([0, 1], dtype=kind), (2, 3)]
+    expected = qf.Anova(qf.Gaussian(1.0), [[0, 1], [2, 3]])(data)
+    np.testing.assert_array_equal(qf.Anova(qf.Gaussian(1.0), subsets)(data), expected)

@@ -6,7 +6,9 @@ import numpy as np
 mpl.use("Agg")
 
 import matplotlib.pyplot as plt
+import pandas as pd
 import pytest
+from scipy import sparse
 
 import quadfeat as qf
 
@@ -36,6 +38,15 @@ def test_a_map_without_a_certificate_is_drawn_without_one(rng):
     assert display.records[0]["promised"] is None
 
 
+def test_what_fit_takes_can_be_drawn(rng):
+    X = np.maximum(rng.normal(size=(60, 2)), 0.0)
+    drawn = []
+    for same in (X, sparse.csr_array(X), pd.DataFrame(X, columns=["a", "b"])):
+        features = qf.HermiteMercer(qf.Gaussian(0.5), n_components=40).fit(same)
+        drawn.append(qf.ErrorDisplay.from_estimator(features, same).records)
+    assert drawn[0] == drawn[1] == drawn[2]
+
+
 def test_promises_lie_between_the_seen_and_the_asked_for():
     display = qf.ErrorDisplay.from_tolerances(
         qf.Gaussian(0.5), [1e-1, 1e-3, 1e-5], diameter=3.0, n_features=2
@@ -56,3 +67,17 @@ def test_comparisons_are_drawn_from_records_alone():
     labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert labels == ["RBFSampler (sklearn)", "RandomFourier"]
     np.testing.assert_array_equal(display.ax_.lines[1].get_ydata(), [1 / 64, 1 / 256])
+
+
+@pytest.mark.parametrize(
+    ("widths", "ticks"),
+    [((64, 256), [64, 256]), ((100, 200, 500), [100, 200, 500]), ((63, 64, 128), [64, 128])],
+)
+def test_comparisons_have_ticks_at_powers_of_two_or_else_at_every_width(widths, ticks):
+    records = [{"map": "DenseGrid", "columns": p, "rms": 1 / p} for p in widths]
+    assert qf.CompareDisplay.from_records(records).ax_.get_xticks().tolist() == ticks
+
+
+def test_comparisons_take_any_number_of_maps():
+    records = [{"map": f"map {i}", "columns": 64, "rms": 1 / (i + 1)} for i in range(30)]
+    assert len(qf.CompareDisplay.from_records(records).ax_.lines) == 30

@@ -93,3 +93,26 @@ def test_huge_data_or_gamma_is_an_error_and_not_nan(dtype, rng):
         qf.RandomFourier(qf.Gaussian(1e140), random_state=0).fit(X).transform(X)
     with pytest.raises(ValueError, match="gamma must be between"):
         qf.RandomFourier(qf.Gaussian(1e308), random_state=0).fit(X)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda k: qf.RandomFourier(k, n_components=64, random_state=0),
+        lambda k: qf.DenseGrid(k, n_points=4),
+    ],
+)
+def test_a_large_column_is_refused_only_where_frequencies_make_large_angles_of_it(make, rng):
+    X = rng.normal(size=(50, 3)).astype(np.float32)
+    stamped = X.copy()
+    stamped[:, 2] = 1.7e9 + 100 * np.arange(50)
+    unread = make(qf.Anova(qf.Gaussian(0.5), [[0, 1]])).fit(X)
+    assert np.array_equal(unread.transform(stamped), unread.transform(X))
+    slow = make(qf.Gaussian([0.5, 0.5, 1e-20])).fit(stamped)
+    # Angles of the third column are 1e9 * 1e-10: as in double precision, to their rounding.
+    np.testing.assert_allclose(
+        slow.transform(stamped), slow.transform(stamped.astype(np.float64)), atol=1e-5
+    )
+    for kernel in (qf.Gaussian(0.5), qf.Anova(qf.Gaussian(0.5), [[0, 1], [1, 2]])):
+        with pytest.raises(ValueError, match=r"values up to 1.7e\+09.*float32.*smaller gamma"):
+            make(kernel).fit(X).transform(stamped)

@@ -161,6 +161,18 @@ def _open_uniform(n: int, d: int, rng: np.random.Generator) -> Floats:
     return 1.0 - rng.random((n, d)) * (1.0 - 2.0**-53)
 
 
+def same(one: Any, other: Any) -> bool:
+    """Whether two kernels, or parameters of theirs, are equal: arrays and sequences by value."""
+    if isinstance(one, Kernel):
+        if type(one) is not type(other):
+            return False
+        pairs = (kernel.get_params(deep=False) for kernel in (one, other))
+        return all(map(same, *(parameters.values() for parameters in pairs)))
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(np.array_equal(one, other))
+
+
 # --- sums and products -------------------------------------------------------------------------
 class Sum(Kernel):
     """left + right: the groups of both."""

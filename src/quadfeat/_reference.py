@@ -99,6 +99,15 @@ class FourierPlan:
         """The largest sum of |frequency| over axes: times the largest |x|, it bounds an angle."""
         return max((_longest(nodes) for nodes, _ in self.node_sets()), default=0.0)
 
+    def largest_angle(self, reach: Floats) -> float:
+        """The largest angle of a row with |x_i| <= reach[i] (d,); costs what the row does."""
+        sets, own = self.node_sets(), np.split(self.axes, self.axes_ptr[1:-1])
+        angles = (
+            (np.abs(sets[chosen][0]) @ reach[axes]).max(initial=0.0)
+            for chosen, axes in zip(self.group_nodes, own, strict=True)
+        )
+        return float(max(angles, default=0.0))
+
     def node_sets(self) -> list[tuple[Doubles, Doubles]]:
         """The nodes (m, g) and amplitudes (m,) of every node set."""
         lengths = np.zeros(len(self.node_ptr) - 1, dtype=np.int64)
@@ -184,6 +193,11 @@ class KroneckerPlan:
     def largest_node(self) -> float:
         """The largest frequency: times the largest |x|, it bounds an angle."""
         return float(self.entry_nodes.max(initial=0.0))
+
+    def largest_angle(self, reach: Floats) -> float:
+        """The largest angle of a row with |x_i| <= reach[i] (d,); costs what the row does."""
+        columns = np.repeat(self.entry_axis, np.diff(self.entry_ptr))
+        return float((self.entry_nodes * reach[columns]).max(initial=0.0))
 
     def groups(self) -> list[Indices]:
         """The entries of every group."""

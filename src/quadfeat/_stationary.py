@@ -268,7 +268,9 @@ class Matern(_GammaKernel):
 
 def _matern(distance: Floats, nu: float) -> Floats:
     """The Matern kernel of unit length scale at a distance."""
-    t = np.sqrt(2 * nu) * distance
+    # Far out the kernel is zero, but a factor of it overflows; for nu so large that it is not zero
+    # there, the Bessel function below overflows.
+    t = np.minimum(np.sqrt(2 * nu) * distance, 1e4)
     if nu == 0.5:
         return np.exp(-t)
     if nu == 1.5:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import _engine, bounds, frames, mercer
 from ._checks import check_choice, check_count, check_positive, generator
 from ._enclosure import ROUNDING
-from .features import FeatureMap, FourierMap, Matrix
+from .features import FeatureMap, FourierMap, Matrix, corners
 from .fourier import (
     DenseGrid,
     OrthogonalFourier,
@@ -38,7 +38,8 @@ class FramedGrid(FourierMap):
 
     The Gaussian kernel does not care about rotations, so spread directions get many nodes and
     flat ones a single one. Exactly `n_components` columns (one less where the parity asks for
-    it), weights positive. Excellent up to about five spread directions, useless beyond.
+    it, and fewer where the grid has fewer nodes: no direction gets more than 128), weights
+    positive. Excellent up to about five spread directions, useless beyond.
 
     Parameters
     ----------
@@ -93,12 +94,24 @@ class _Expansion(FeatureMap):
         |k(x, y) - z(x) . z(y)| <= sqrt(r(x) r(y)) for all rows, seen or not; a row unlike the data
         of `fit` shows by a large residual.
         """
-        at_zero = self._at_zero()
-        parts = [
-            at_zero - np.einsum("ij,ij->i", block, block, dtype=np.float64)
-            for block in self.transform_blocks(X)
-        ]
+        parts = [self._missing(block) for block in self.transform_blocks(X)]
         return np.maximum(np.concatenate(parts), 0.0)
+
+    def _missing(self, Z: Matrix) -> Floats:
+        """k(0) - |z|^2 for rows of features."""
+        return self._at_zero() - np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
+
+    def _rounding(self, Z: Matrix) -> Floats:
+        """What rounding may add to the residual, and so to the error, at rows of features."""
+        return np.full(len(Z), ROUNDING * self._at_zero())
+
+    def _worst(self, X: Floats) -> float:
+        """The largest residual of rows and of what rounding may add, relative to k(0)."""
+        worst = [
+            float((np.maximum(self._missing(block), 0.0) + self._rounding(block)).max())
+            for block in self._blocks(X)
+        ]
+        return max(worst) / self._at_zero()
 
     def _at_zero(self) -> float:
         check_is_fitted(self)
@@ -110,12 +123,12 @@ class _Expansion(FeatureMap):
                 f"{type(self).__name__} is certified on rows, certificate(X), not on a diameter or "
                 f"a box; DenseGrid, SparseGrid(weights='signed') and PolynomiallyExact are"
             )
-        value = float(self.residual(X).max()) / self._at_zero() + ROUNDING
-        return bounds.Certificate(value, f"pairs of these {len(X)} rows", "sqrt(r(x) r(y))")
+        return bounds.Certificate(
+            self._worst(X), f"pairs of these {len(X)} rows", "sqrt(r(x) r(y))"
+        )
 
     def _largest_error(self, X: Floats, Y: Floats) -> float:
-        worst = [float(self.residual(rows).max()) for rows in (X, Y)]
-        return float(np.sqrt(worst[0] * worst[1])) / self._at_zero() + ROUNDING
+        return float(np.sqrt(self._worst(X) * self._worst(Y)))
 
 
 class HermiteMercer(_Expansion):
@@ -222,6 +235,25 @@ class Landmarks(_Expansion):
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
         mercer.evaluate_landmarks(X, self.kernel_, self.basis_, out)
 
+    def _rounding(self, Z: Matrix) -> Floats:
+        """The rounding of z = W' k(P, x), which a large W = K^(-1/2) makes large.
+
+        With c(x) = W z(x), and e_x what is left of k(x, .) when c_i(x) k(P_i, .) are taken away,
+
+            k(x, y) - z(x) . z(y) = <e_x, e_y> + z(x) . g(y) + g(x) . z(y) - z(x)' F z(y)
+
+        where g = W' k(P, x) - z is the rounding of m products, of length 4 u sqrt(m) k(0) |W| for
+        u = eps / 2 (errors being independent; Higham and Mary, 2019), and F = W' K W - 1. W was
+        found for a K + E, with |E| = 2 eps m k(0), so the last term is at most
+        |E| |c(x)| |c(y)|. <e_x, e_x> is the residual and these terms once more: twice each.
+        """
+        W, at_zero = self.basis_.projection, self._at_zero()
+        eps, m = float(np.finfo(np.float64).eps), len(W)
+        coefficients = Z @ W.T
+        evaluated = 8 * eps * np.sqrt(m * at_zero) * float(np.linalg.norm(W))
+        inverted = 4 * eps * m * np.einsum("ij,ij->i", coefficients, coefficients)
+        return super()._rounding(Z) + at_zero * (evaluated + inverted)
+
 
 # --- the front door ------------------------------------------------------------------------------
 @dataclass(frozen=True)
@@ -233,7 +265,7 @@ class Trial:
     rms: float
     max: float
     cost: float  # multiply-adds per row
-    note: str = ""
+    note: str = ""  # why it could not be made, if it could not
 
 
 @dataclass(frozen=True)
@@ -249,7 +281,7 @@ class Report:
         for trial in self.trials:
             mark = "*" if trial.name == self.chosen else ""
             if trial.note:
-                yield mark, trial.name, "", trial.note, "", ""
+                yield mark, trial.name, "", trial.note.split(";")[0][:60], "", ""
                 continue
             yield (
                 mark,
@@ -351,11 +383,16 @@ class KernelFeatures(FeatureMap):
         check_choice("criterion", self.criterion, ("rms", "max"))
 
     def _build(self, X: Matrix) -> int:
+        return self._build_on(X, X)
+
+    def _build_on(self, rows: Matrix, X: Any) -> int:
         rng = generator(self.random_state)
         if self.tol is None:
-            self.map_, self.report_ = self._best(X, self.n_components or 256, rng)
+            self.map_, self.report_ = self._best(rows, self.n_components or 256, rng)
         else:
-            self.map_, self.report_ = self._within(X, self.tol, rng)
+            # Where rows of a sparse X were left out, what is proven is proven for its whole box.
+            spanning = rows if len(rows) == X.shape[0] else corners(X)
+            self.map_, self.report_ = self._within(rows, spanning, self.tol, rng)
         self.signs_ = self.map_.signs_
         return self.map_._n_features_out
 
@@ -373,7 +410,7 @@ class KernelFeatures(FeatureMap):
             trials.append(trial)
             if not trial.note:
                 fitted[name] = candidate
-        report = _choose(trials, self.criterion)
+        report = _choose(trials, self.criterion, "it did not see" if len(held_out) else "of X")
         chosen = fitted[report.chosen]
         # Hermite-Mercer learns from all rows, the others from no more than all learners were.
         learns = isinstance(chosen, _Expansion) and len(learners) < len(X)
@@ -381,12 +418,17 @@ class KernelFeatures(FeatureMap):
             chosen.fit(X)
         return chosen, report
 
-    def _within(self, X: Matrix, tol: float, rng: np.random.Generator) -> tuple[FeatureMap, Report]:
-        """The smallest map found that meets a tolerance, by proof or by confidence."""
+    def _within(
+        self, X: Matrix, spanning: Matrix, tol: float, rng: np.random.Generator
+    ) -> tuple[FeatureMap, Report]:
+        """The smallest map found that meets a tolerance, by proof or by confidence.
+
+        Proofs are over the region that the rows of `spanning` span; X is learnt and judged from.
+        """
         limit = self.max_components if self.n_components is None else self.n_components
-        grid = self._certified_grid(X, tol, limit)
+        grid = self._certified_grid(spanning, tol, limit)
         if grid is not None:
-            value = grid.certificate(X).value
+            value = grid.certificate(spanning).value
             reason = f"DenseGrid is certified: at most {value:.2g} over the box of the data"
             trial = Trial("DenseGrid", grid._n_features_out, value, value, _cost(grid))
             return grid, Report((trial,), "DenseGrid", reason)
@@ -495,7 +537,7 @@ def _try(
     try:
         error = (candidate.fit(learners).approximate_kernel(judges) - exact) / at_zero
     except ValueError as refusal:
-        return Trial(name, 0, np.inf, np.inf, np.inf, note=str(refusal).split(";")[0][:60])
+        return Trial(name, 0, np.inf, np.inf, np.inf, note=str(refusal))
     pairs = np.multiply.outer(weights, weights)
     if len(error) > 1:
         np.fill_diagonal(pairs, 0.0)
@@ -548,14 +590,17 @@ def _cost(fitted: FeatureMap) -> float:
     return 10.0 * p + sum(rule.nodes.size for rule in fitted._group_rules)
 
 
-def _choose(trials: list[Trial], criterion: str) -> Report:
+def _choose(trials: list[Trial], criterion: str, judges: str) -> Report:
     possible = [trial for trial in trials if not trial.note]
+    if not possible:
+        reasons = dict.fromkeys(trial.note for trial in trials)
+        raise ValueError(f"every map refuses: {'; or: '.join(reasons)}")
     best = min(possible, key=lambda trial: getattr(trial, criterion))
     limit = 1.2 * getattr(best, criterion)
     close = [trial for trial in possible if getattr(trial, criterion) <= limit]
     chosen = min(close, key=lambda trial: (trial.cost, trial.columns))
     if chosen is best:
-        reason = f"{chosen.name} has the least {criterion} error on rows it did not see"
+        reason = f"{chosen.name} has the least {criterion} error on rows {judges}"
     else:
         reason = (
             f"{chosen.name} is within 20% of the least {criterion} error ({best.name}) and "

@@ -257,7 +257,7 @@ def _group_bound(group: Group, made: Made, region: Region, cells: int, budget: f
             found = cover._replace(upper=np.minimum(cover.upper, upper + moved))
     else:
         found = _any_rule_bound(group.kernel, made, region, step, radii, budget)
-    _refuse_vacuous(found.upper[-1], d)
+    refuse_vacuous(found.upper[-1], d)
     return found
 
 
@@ -273,13 +273,15 @@ def _any_rule_bound(
     return _Bound(step, upper, method)
 
 
-def _refuse_vacuous(value: float, d: int) -> None:
+def refuse_vacuous(value: float, d: int) -> None:
+    """An error that says what can be proven, where this is no bound below k(0)."""
     if not value < 1:
         raise ValueError(
-            f"no certificate: nothing below k(0) can be proven for this rule on {d} axes over this "
-            f"region. What has one: DenseGrid, SparseGrid(weights='signed'), PolynomiallyExact and "
-            f"any map over a small region, and maps of up to 3 axes per group; for this map, "
-            f"error(X) gives an estimate with a confidence"
+            f"no certificate: nothing below k(0) can be proven for this map on {d} axes over this "
+            f"region; a smaller region, or more nodes, may do. What has one: DenseGrid, "
+            f"SparseGrid(weights='signed'), PolynomiallyExact and any map over a small region, and "
+            f"maps of up to 3 axes per group; for this map, error(X) gives an estimate with a "
+            f"confidence"
         )
 
 

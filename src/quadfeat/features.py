@@ -51,7 +51,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         kernel = Gaussian("scale") if self.kernel is None else self.kernel
         self.kernel_ = kernel.resolve(rows)
         self._groups = self.kernel_.groups(rows.shape[1])
-        self._n_features_out = self._build(rows)
+        self._n_features_out = self._build_on(rows, X)
         return self
 
     def _check(self) -> None:
@@ -60,6 +60,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     @abstractmethod
     def _build(self, X: Matrix) -> int:
         """Learn from X, set `signs_`, and return the number of columns."""
+
+    def _build_on(self, rows: Matrix, X: Any) -> int:
+        """`_build` on the rows made dense, for maps that must also know what X they are of."""
+        return self._build(rows)
 
     @abstractmethod
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
@@ -85,7 +89,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         A block is overwritten when the next is asked for: use it, or copy it. By default a block
         fits into the last cache, and is large enough for threads to share.
         """
-        X = self._validated(X)
+        return self._blocks(self._validated(X), rows)
+
+    def _blocks(self, X: Any, rows: int | None = None) -> Iterator[Matrix]:
+        """`transform_blocks` of what was validated before."""
         p = self._n_features_out
         if rows is None:
             rows = int(np.clip(2**22 // (p * X.dtype.itemsize), 16, 4096))
@@ -97,13 +104,13 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def approximate_kernel(self, X: Any, Y: Any = None) -> Matrix:
         """The kernel as these features see it: transform(X) @ diag(signs_) @ transform(Y).T."""
-        left = self._features(X)
-        right = left if Y is None else self._features(Y)
+        left = self._features(self._validated(X))
+        right = left if Y is None else self._features(self._validated(Y))
         return np.asarray((left * self.signs_.astype(left.dtype)) @ right.T)
 
     def _features(self, X: Any) -> Matrix:
-        """The plain array, whatever set_output asked transform to wrap it in."""
-        blocks = [block.copy() for block in self.transform_blocks(X)]
+        """The features of what was validated, whatever set_output asked to wrap them in."""
+        blocks = [block.copy() for block in self._blocks(X)]
         return np.concatenate(blocks)
 
     def certificate(
@@ -113,7 +120,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
         Parameters
         ----------
-        X : array, whose rows span the region; or
+        X : array or CSR matrix, whose rows span the region; or
         diameter : float, the largest distance between rows
         box : one float per column, the largest gap on each axis
 
@@ -124,9 +131,11 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """
         check_is_fitted(self)
         if X is not None:
-            X = np.asarray(self._validated(X), dtype=np.float64)
+            X = self._dense(X)
         region = bounds.Region.of(X, d=self.n_features_in_, diameter=diameter, box=box)
-        return self._certify(region, X)
+        found = self._certify(region, X)
+        bounds.refuse_vacuous(found.value, self.n_features_in_)
+        return found
 
     def _certify(self, region: bounds.Region, X: Floats | None) -> bounds.Certificate:
         raise ValueError(
@@ -185,7 +194,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _largest_error(self, X: Floats, Y: Floats) -> float:
         """A proven bound of the error, relative to k(0), on pairs of a row of X and one of Y."""
         lengths = [
-            max(float(np.square(Z).sum(axis=1).max()) for Z in self.transform_blocks(rows)) ** 0.5
+            max(float(np.square(Z).sum(axis=1).max()) for Z in self._blocks(rows)) ** 0.5
             for rows in (X, Y)
         ]
         return 1.0 + lengths[0] * lengths[1] / self.kernel_.at_zero(X.shape[1])
@@ -262,8 +271,9 @@ class FourierMap(FeatureMap):
 
     def _proven_or(self, plain: float, X: Floats, Y: Floats) -> float:
         """The certificate over these rows, for maps that have a quick one, or a plain bound."""
+        rows = np.concatenate([X, Y])
         try:
-            return min(plain, self.certificate(np.concatenate([X, Y])).value)
+            return min(plain, self._certify(bounds.Region.of(rows), rows).value)
         except ValueError:
             return plain
 
@@ -278,11 +288,16 @@ class FourierMap(FeatureMap):
         """Angles so large that their cosine is noise come from data or gamma gone wrong."""
         largest = float(np.abs(X).max(initial=0.0))
         limit = 1.0 / float(np.finfo(X.dtype).eps)
-        if largest * self._plan.largest_node > limit:
+        if largest * self._plan.largest_node <= limit:
+            return
+        # The largest value may be in a column that frequencies are small on, or that none reads.
+        with np.errstate(over="ignore"):
+            angle = self._plan.largest_angle(np.abs(X).max(axis=0).astype(np.float64))
+        if not angle <= limit:
             raise ValueError(
-                f"X has a value of {largest:g}, which times the largest frequency "
-                f"{self._plan.largest_node:g} (kernel_: {self.kernel_!r}) leaves no digit of the "
-                f"angle in {X.dtype}; standardise X, or use a smaller gamma"
+                f"X has values up to {largest:g}, and an angle up to {angle:g} at the largest "
+                f"frequencies (kernel_: {self.kernel_!r}), of which {X.dtype} leaves no digit; "
+                f"standardise X, or use a smaller gamma"
             )
 
 
@@ -339,11 +354,18 @@ def kronecker_plan(
 
 
 def _dense_rows(X: Any) -> Any:
-    """X itself, or as many rows of a sparse X as a kernel needs to be resolved."""
+    """X itself, or some rows of a sparse X: 10,000, or of a wide one what makes 512 MB, but 200."""
     if not sparse.issparse(X):
         return np.asarray(X)
-    step = max(1, X.shape[0] // 10_000)
+    n, d = X.shape
+    step = -(-n // max(200, min(10_000, 2**26 // d)))
     return np.asarray(X[::step].toarray())
+
+
+def corners(X: Any) -> Any:
+    """The lowest and the highest corner, (2, d), of the box that all rows of a sparse X are in."""
+    ends = X.min(axis=0), X.max(axis=0)
+    return np.stack([np.ravel(end.toarray()) for end in ends])
 
 
 def _sparse_rows(X: Any) -> int:

@@ -14,7 +14,9 @@ from sklearn.base import clone
 
 from . import _exact, bounds, grids, randomized, reweight, rules
 from ._checks import check_choice, check_count, check_memory, check_positive, generator
+from ._kernel import same
 from .features import FourierMap, Matrix, kronecker_plan
+from .frames import spread_rows
 from .kernels import Group, Kernel
 from .polish import MAX_PARAMETERS, descend, polish
 from .rules import Floats, Rule
@@ -207,7 +209,7 @@ class SparseGrid(FourierMap):
                 stacklevel=3,
             )
         pool = reweight.Pool(self._groups, made)
-        rows = np.asarray(X[:: max(1, len(X) // 500)][:500], dtype=np.float64)
+        rows = spread_rows(X, 500)
         fitted = reweight.refit(pool.phases(rows), self.kernel_(rows))
         return pool.rules(fitted.weights)
 
@@ -306,16 +308,21 @@ def _per_group(
 ) -> list[Rule]:
     """A rule for each group within its share of the columns, or one for all."""
     budgets = _budgets(n_components, len(groups))
+    if budgets == [1]:
+        return [_zero_rule(len(groups[0].axes))]
     if not share:
-        return [
-            draw(group, budget) if budget > 1 else _zero_rule(len(group.axes))
-            for group, budget in zip(groups, budgets, strict=True)
-        ]
+        return list(map(draw, groups, budgets))
     if len({len(group.axes) for group in groups}) > 1:
         raise ValueError(
             "share_groups=True needs groups of one size, as a Convolution has; use "
             "share_groups=False"
         )
+    for group in groups:
+        if not same(group.kernel, groups[0].kernel):
+            raise ValueError(
+                f"share_groups=True needs one kernel for all groups, and this one has "
+                f"{groups[0].kernel!r} and {group.kernel!r}; use share_groups=False"
+            )
     shared = draw(groups[0], budgets[-1])
     return [shared] * len(groups)
 
@@ -432,9 +439,10 @@ def _moments(degrees: npt.NDArray[np.intp]) -> Floats:
 class ReweightedGrid(FourierMap):
     """The paper's data-dependent map: grid nodes weighted to fit the kernel on the data.
 
-    Least squares over all pairs of `n_samples` points, weights non-negative, exactly
-    `n_components` columns chosen from a pool; judged on rows it did not see, and never worse
-    there than the pool's own weights at the same width. No degree and no certificate.
+    Least squares over all pairs of `n_samples` points, weights non-negative, at most
+    `n_components` columns chosen from a pool; judged on rows it did not see, a quarter of X where
+    there are few, and never worse there than the pool's own weights at the same width. No degree
+    and no certificate.
 
     Parameters
     ----------
@@ -484,8 +492,9 @@ class ReweightedGrid(FourierMap):
     def _rules(self, X: Matrix) -> list[Rule]:
         rng = generator(self.random_state)
         order = rng.permutation(len(X))
-        seen = X[order[: self.n_samples]].astype(np.float64)
-        unseen = X[order[self.n_samples : 2 * self.n_samples]].astype(np.float64)
+        n_seen = min(self.n_samples, len(X) - len(X) // 4)
+        seen = X[order[:n_seen]].astype(np.float64)
+        unseen = X[order[n_seen : n_seen + self.n_samples]].astype(np.float64)
         if self.n_components == 1 and len(self._groups) == 1:
             return [_zero_rule(X.shape[1])]
         gram, select = self.kernel_(seen), _SELECTIONS[self.selection]
@@ -642,7 +651,7 @@ class OrthogonalFourier(_Randomized):
     """Random features along orthogonal directions, for rotation-invariant kernels.
 
     Less error than `RandomFourier` from a dozen axes on (Yu et al., 2016). `structured=True`
-    makes the directions from Hadamard matrices in O(n log d).
+    makes the directions from Hadamard matrices in O(n log d), from 16 axes on.
 
     Parameters are those of `RandomFourier`, and `structured`.
     """
@@ -703,7 +712,8 @@ class SphericalRadial(_Randomized):
     Munkhoeva et al. (2018). Strong for small widths in few dimensions.
 
     Parameters are those of `RandomFourier`. A block takes 2 (d + 1) columns; an incomplete last
-    block is weighted up, and the zero node, where it has weight, takes one column.
+    block is weighted up, and the zero node, where it has weight, takes one column. One or two
+    columns are the constant feature.
     """
 
     def __init__(
@@ -720,6 +730,13 @@ class SphericalRadial(_Randomized):
         self.random_state = random_state
 
     def _pairs(self, budget: int) -> int:
+        n_groups = len(self._groups)
+        if budget < 3 and n_groups > 1:
+            raise ValueError(
+                f"n_components={self.n_components} leaves one of the kernel's {n_groups} groups "
+                f"two columns, and a pair and the zero node take three; give at least "
+                f"{4 * n_groups}, or use RandomFourier"
+            )
         return (budget - 1) // 2  # one column is the zero node's
 
     def _draw(self) -> randomized.Draw:

@@ -182,7 +182,8 @@ def framed_grid(kernel: Gaussian, X: Matrix, n: int, *, n_rows: int = 400) -> Pr
     product grid the `n` largest weights are kept, found best-first without building it, and made
     to sum to 1. Of all such grids the one that errs least over pairs of `n_rows` rows is
     returned. Mirror-symmetric to the last bit, weights positive. Useful up to about five spread
-    directions; where the grid has no zero node, an odd `n` leaves one column unused.
+    directions; where the grid has no zero node, an odd `n` leaves one column unused, and a single
+    spread direction has at most 128 nodes.
 
     Parameters
     ----------
@@ -244,9 +245,14 @@ def turned_gaps(directions: Floats, scale: Floats, diameter: float, box: Sequenc
 _UP = 1 + 1e-12  # more than the rounding of a rotation
 
 
+def spread_rows(X: Matrix, n: int) -> Floats:
+    """At most `n` rows from the first to the last of X, which may be sorted."""
+    return np.asarray(X[np.linspace(0, len(X) - 1, min(n, len(X))).astype(int)], dtype=np.float64)
+
+
 def _some_gaps(X: Matrix, n_rows: int, n_pairs: int = 4000) -> Floats:
     """Differences of at most `n_pairs` pairs of `n_rows` rows spread over X."""
-    rows = np.asarray(X[:: max(1, len(X) // n_rows)][:n_rows], dtype=np.float64)
+    rows = spread_rows(X, n_rows)
     left, right = np.triu_indices(len(rows), 1)
     some = np.random.default_rng(0).permutation(len(left))[:n_pairs]
     return rows[left[some]] - rows[right[some]]
@@ -261,8 +267,9 @@ def _mean_square(rule: Rule, gaps: Floats) -> float:
 def _framed_candidates(gaps: Floats, n: int) -> Iterator[PrunedGrid]:
     """Grids in the frame pruned to `n` columns, for a kernel exp(-|u|^2), from coarse to fine.
 
-    The direction that errs most gets the next node. Stops when the grids have become so fine that
-    they lose more by pruning than they gain.
+    The direction that errs most gets the next node, or several where it will still err most after
+    them. Stops when one direction has as many nodes as rules are tuned for, or when the grids
+    have become so fine that they lose more by pruning than they gain.
     """
     axes = [_GapRules(gaps, i) for i in range(gaps.shape[1])]
     counts = [1] * len(axes)
@@ -271,11 +278,12 @@ def _framed_candidates(gaps: Floats, n: int) -> Iterator[PrunedGrid]:
         return
     least, since = np.inf, 0
     while since < 2 * len(axes) + 6 and max(counts) < _GapRules.most:
-        worst = int(
-            np.argmax([axis.error(count) for axis, count in zip(axes, counts, strict=True)])
-        )
-        counts[worst] += 1
-        if math.prod(counts) < n:
+        errors = [axis.error(count) for axis, count in zip(axes, counts, strict=True)]
+        worst = int(np.argmax(errors))
+        second = max((error for i, error in enumerate(errors) if i != worst), default=0.0)
+        room = -(-n * counts[worst] // math.prod(counts)) - counts[worst]
+        counts[worst] += axes[worst].step(counts[worst], second, room)
+        if math.prod(counts) < n and max(counts) < _GapRules.most:
             continue
         odd = n % 2 == 0 and all(count % 2 for count in counts)
         # Without a zero node all of an even number of columns are used.
@@ -304,6 +312,13 @@ class _GapRules:
 
     def error(self, n: int) -> float:
         return self._best(n)[1]
+
+    def step(self, n: int, error: float, room: int) -> int:
+        """Nodes to add to `n`: a quarter, at most `room`, where more than `error` is left after."""
+        step = min(n // 4, room, self.most - n)
+        if step > 1 and self.error(n) > 10 * error and self.error(n + step) > error:
+            return step
+        return 1
 
     def _best(self, n: int) -> tuple[Rule, float]:
         if n not in self._made:

@@ -162,7 +162,17 @@ class Anova(_SubsetKernel):
         return cls(Gaussian("scale") if base is None else base, [list(s) for s in found])
 
     def _subsets(self) -> list[Axes]:
-        return [np.asarray(subset, dtype=np.intp) for subset in self.subsets]
+        given = list(self.subsets) if np.iterable(self.subsets) else [self.subsets]
+        subsets = [np.asarray(subset) for subset in given]
+        if any(
+            subset.ndim != 1 or (subset.size and subset.dtype.kind not in "iu")
+            for subset in subsets
+        ):
+            raise TypeError(
+                f"subsets must be lists of column numbers such as [[0, 1], [2]], "
+                f"got {self.subsets!r}"
+            )
+        return [subset.astype(np.intp) for subset in subsets]
 
     def _weights(self) -> Floats:
         if self.weights is None:
@@ -193,7 +203,7 @@ def _check_subsets(subsets: list[Axes], d: int) -> None:
         raise ValueError("subsets is empty; give at least one subset such as [0]")
     seen = set()
     for subset in subsets:
-        if subset.ndim != 1 or len(subset) == 0:
+        if len(subset) == 0:
             raise ValueError(f"subsets has an empty one, {subset.tolist()}; [0] would work")
         if subset.min() < 0 or subset.max() >= d:
             raise ValueError(

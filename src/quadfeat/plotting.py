@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
@@ -79,7 +80,7 @@ class CompareDisplay:
             curves.setdefault(record["map"], []).append((record["columns"], record[self.error]))
         # Listed as they end on the right, worst first, so that the legend reads like the picture.
         ranked = self.order or sorted(curves, key=lambda name: -curves[name][-1][1])
-        own = iter(_STYLES)
+        own = itertools.cycle(_STYLES)
         for name in ranked:
             if name not in curves:
                 continue
@@ -91,8 +92,9 @@ class CompareDisplay:
             ax.plot(columns, errors, line, color=colour, marker=marker, markersize=6, label=name)
         ax.set(xscale="log", yscale="log", xlabel="feature columns")
         ax.set_ylabel({"rms": "RMS", "max": "largest"}[self.error] + " kernel error on test pairs")
-        ticks = sorted({c for curve in curves.values() for c, _ in curve if c & (c - 1) == 0})
-        ax.set_xticks(ticks)
+        widths = {c for curve in curves.values() for c, _ in curve}
+        # Powers of two are ticks enough where there are any; other widths might overlap.
+        ax.set_xticks(sorted({c for c in widths if c & (c - 1) == 0} or widths))
         ax.xaxis.set_major_formatter(ScalarFormatter())
         ax.xaxis.set_minor_locator(NullLocator())
         ax.grid(True, which="major", color="#dddddd", linewidth=0.7)
@@ -134,11 +136,12 @@ class ErrorDisplay:
         """Draw the error of pairs of rows of X against the distance between them."""
         check_count("n_pairs", n_pairs, example=4000)
         rng = generator(random_state)
-        rows = np.asarray(X, dtype=np.float64)
-        rows = rows[rng.permutation(len(rows))[: int(np.sqrt(2 * n_pairs)) + 2]]
+        every = estimator._dense(X)
+        rows = every[rng.permutation(len(every))[: int(np.sqrt(2 * n_pairs)) + 2]]
         left, right = np.triu_indices(len(rows), 1)
         gaps = np.linalg.norm(rows[left] - rows[right], axis=1)
-        errors = np.abs(estimator.approximate_kernel(rows) - estimator.kernel_(rows))[left, right]
+        Z = estimator._features(rows)
+        errors = np.abs((Z * estimator.signs_) @ Z.T - estimator.kernel_(rows))[left, right]
         try:
             promised = float(estimator.certificate(X).value)
         except ValueError:

@@ -41,16 +41,20 @@ def structured(kernel: Kernel, n: int, d: int, rng: np.random.Generator) -> Rule
     """Orthogonal directions from Hadamard matrices and random signs: H D1 H D2 H D3.
 
     Made in O(n log d); the directions are nearly, not exactly, uniform (Yu et al., 2016). Where d
-    is no power of two the padded directions are cut to d axes and are nearly orthogonal.
+    is no power of two the padded directions are cut to d axes, made unit again, and are nearly
+    orthogonal. Below 16 axes signs make too few directions, so they are those of `orthogonal`.
     """
     _require_rotation_invariant(kernel, "OrthogonalFourier(structured=True)")
-    size = 1 << max(0, d - 1).bit_length()
+    if d < 16:
+        return orthogonal(kernel, n, d, rng)
+    size = 1 << (d - 1).bit_length()
     blocks = []
     for _ in range(-(-n // size)):
         block = np.eye(size)
         for _ in range(3):
             block = _hadamard(block * rng.choice([-1.0, 1.0], size=size))
-        blocks.append(block[:, :d] * np.sqrt(size / d))
+        length = np.linalg.norm(block[:, :d], axis=1, keepdims=True)
+        blocks.append(block[:, :d] / np.maximum(length, np.finfo(float).tiny))
     return _equal(_with_radii(np.concatenate(blocks)[:n], kernel, rng))
 
 

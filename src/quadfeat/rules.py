@@ -147,8 +147,8 @@ def gauss(density: Profile, n: int, *, moments: float = np.inf) -> Rule:
     if order >= moments or (cutoff := _cutoff(density, order)) is None:
         raise ValueError(
             f"a {n}-point Gauss rule needs spectral moments up to order {order}, and this "
-            f"spectrum has a tail too heavy for them; use rule='equispaced', or make the kernel "
-            f"subgaussian with Smoothed(kernel, width)"
+            f"spectrum has a tail too heavy for them; use DenseGrid(rule='equispaced'), or make "
+            f"the kernel subgaussian with Smoothed(kernel, width)"
         )
 
     def weighted(omega: Floats) -> Floats:
