@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -29,16 +28,17 @@ ABOUT = (
     "A recogniser on the features of Fig. 2b: a multinomial logistic model of rank 35 over 144 "
     "states (three for each of 48 phones; the paper has 1917 states and rank 500), a phone bigram "
     "and a Viterbi search; error rate over 39 folded phones, silence included, on speakers that "
-    "nothing was fitted to. Bandwidth, each map's penalty (at its widest) and the weights of the "
-    "bigram and of the states' priors are chosen on development speakers, with discriminants of "
-    "the training speakers alone; the final models, and their discriminants, learn from both. "
+    "nothing was fitted to. Bandwidth and penalty, one for all maps since they approximate one "
+    "kernel, and the weights of the bigram and of the states' priors are chosen on development "
+    "speakers, with discriminants of the training speakers alone; the final models, and their "
+    "discriminants, learn from both. "
     "Discriminants fit what they were learned from better than other speakers, so models learn "
     "from rows that are told apart too easily; few smooth columns suffer least. The error rate of "
     "the few test speakers has a sampling error too large to rank the maps; the cross-entropy of "
     "the states can. Lines: a linear model and a neural network of 512 units on the 440 stacked "
     "inputs. The small scale learns from every second frame; the discriminants always see all."
 )
-VERSION = 3
+VERSION = 4
 
 RANK = 35
 _LEARN_EVERY = {"small": 2, "paper": 1}  # of the frames
@@ -57,6 +57,7 @@ _LINEAR, _NETWORK = "linear, 440 inputs", "network, 512 units"
 
 class _Settings(NamedTuple):
     bandwidth: float
+    penalty: float
     bigram_weight: float
     prior_weight: float
 
@@ -67,7 +68,6 @@ class _Work:
     def __init__(self, data: Data, scale: str) -> None:
         self._data, self._scale = data, scale
         self.final_task = cache(self._final_task)
-        self._penalties: dict[str, tuple[float, list[Record]]] = {}
 
     def _final_task(self, *, stacked: bool) -> Task:
         utterances = self._data.speech()
@@ -86,11 +86,6 @@ class _Work:
         settings = _Settings(*(chosen[field] for field in _Settings._fields))
         self.__dict__["tuned"] = settings, tried
 
-    def recall_penalty(self, name: str, records: list[Record]) -> None:
-        """Take over the penalty that was chosen before."""
-        best = min(records, key=lambda record: float(record["dev_cross_entropy"]))
-        self._penalties[name] = best["penalty"], records
-
     def _search(self, name: str, columns: int, bandwidth: float) -> _Search:
         task = self._development
         return _Search(_features(task, name, columns, bandwidth, seed=0))
@@ -99,8 +94,9 @@ class _Work:
     def tuned(self) -> tuple[_Settings, list[Record]]:
         """The settings that do best on development speakers, and what was tried.
 
-        The bandwidth, each with its own penalty, by the cross-entropy of the map that errs least
-        for its width; then the weights of the bigram and the priors by the phone error rate.
+        The bandwidth and the penalty by the cross-entropy of the map that errs least for its
+        width: all approximate one kernel. Then the weights of the bigram and the priors by the
+        phone error rate.
         """
         task, tried, best = self._development, [], {}
         for bandwidth in _BANDWIDTHS:
@@ -117,19 +113,7 @@ class _Work:
             errors = task.phone_errors(posteriors, **named)
             rates[weights] = sum(errors) / sum(task.phone_counts())
             tried.append({"map": "tuning", **named, "dev_per": rates[weights]})
-        return _Settings(bandwidth, *min(rates, key=lambda w: rates[w])), tried
-
-    def penalty(self, name: str) -> tuple[float, list[Record]]:
-        """The penalty of a map, chosen at its widest, and what was tried."""
-        if name not in self._penalties:
-            self._penalties[name] = self._chosen_penalty(name)
-        return self._penalties[name]
-
-    def _chosen_penalty(self, name: str) -> tuple[float, list[Record]]:
-        widest = max(_RUNS[self._scale])
-        search = self._search(name, widest, self.tuned[0].bandwidth)
-        penalty = search.best()
-        return penalty, [{"of": name, "width": widest, **record} for record in search.records()]
+        return _Settings(bandwidth, penalty, *min(rates, key=lambda w: rates[w])), tried
 
 
 class _Search:
@@ -188,30 +172,15 @@ def cells(scale: str, data: Data) -> list[Cell]:
         key: Key = {"map": name, "width": width, "seed": seed, "data": name_of_data}
         return Cell(key, run, cost=_seconds(name, width, scale))
 
-    def tuning(
-        of: str,
-        width: int,
-        run: Callable[[], list[Record]],
-        recall: Callable[[list[Record]], None],
-    ) -> Cell:
-        key: Key = {"map": "tuning", "of": of, "width": width, "seed": 0, "data": name_of_data}
-        searches = len(_BANDWIDTHS) if of == "settings" else 1
-        return Cell(key, run, searches * _seconds("tuning", width, scale), recall)
-
     def settings() -> list[Record]:
         chosen, tried = work.tuned
         return [*tried, {"map": "settings", **chosen._asdict()}]
 
-    def penalty(name: str) -> Callable[[], list[Record]]:
-        return lambda: work.penalty(name)[1]
-
-    widest = max(_RUNS[scale])
+    columns = _TUNING_COLUMNS[scale]
+    key: Key = {"map": "tuning", "of": "settings", "width": columns, "seed": 0}
+    cost = len(_BANDWIDTHS) * _seconds("tuning", columns, scale)
     return [
-        tuning("settings", _TUNING_COLUMNS[scale], settings, work.recall_settings),
-        *(
-            tuning(name, widest, penalty(name), partial(work.recall_penalty, name))
-            for name in _MAPS
-        ),
+        Cell({**key, "data": name_of_data}, settings, cost, work.recall_settings),
         *(
             cell(name, width, seed)
             for name in _MAPS
@@ -236,16 +205,15 @@ def _widths(name: str, scale: str) -> tuple[int, ...]:
 def _measure(work: _Work, name: str, width: int, seed: int) -> Record:
     reference = name in (_LINEAR, _NETWORK)
     task, settings = work.final_task(stacked=reference), work.tuned[0]
-    penalty = None if reference else work.penalty(name)[0]
     start = time.perf_counter()
-    if penalty is None:
+    if reference:
         model = _reference_model(name).fit(task.X, task.y)
         columns = width
         posteriors = task.log_posteriors(model.predict_proba(task.judged), model.classes_)
     else:
         features = _features(task, name, width, settings.bandwidth, seed)
         columns = features.learned.shape[1]
-        alpha = _alpha(penalty, features)
+        alpha = _alpha(settings.penalty, features)
         posteriors = features.log_posteriors(alpha=alpha, rank=RANK, tolerance=_TOLERANCE)
     seconds = time.perf_counter() - start
     errors = task.phone_errors(
@@ -257,7 +225,7 @@ def _measure(work: _Work, name: str, width: int, seed: int) -> Record:
         "width": width,
         "columns": columns,
         "seed": seed,
-        "penalty": penalty,
+        "penalty": None if reference else settings.penalty,
         "cross_entropy": task.cross_entropy(posteriors),
         "per": sum(errors) / sum(phones),
         "errors": errors,
