@@ -72,7 +72,7 @@ _SCALES = {
         runs={
             "random": {2: 5, 4: 5, 10: 3, 20: 1, 50: 1},
             "subsampled": {2: 5, 4: 5, 10: 3, 20: 1, 50: 1},
-            "reweighted": {2: 2, 4: 1},
+            "reweighted": {2: 2, 4: 2, 10: 1},
             "Hermite-Mercer": {2: 1, 4: 1, 10: 1},
         },
         tuning=10,
