@@ -425,6 +425,10 @@ def test_truth_values_and_prices_are_read_and_missing_labels_are_not(tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     (block,) = source(tmp_path / "t.csv", "t").blocks()
     assert block.X.tolist() == [[1, 1], [2, 0], [3, 1]] and block.y.tolist() == [False, True, True]
+    (tmp_path / "n.csv").write_text("a,t\n1,0\n2,1\n3,1\n")
+    assert next(source(tmp_path / "n.csv", "t").blocks()).y.dtype == np.int64
+    (tmp_path / "n.csv").write_text("a,t\n" + "1,2\n" * 400_000 + "1,0.5\n")
+    assert [b.y.max() + b.y.min() for b in source(tmp_path / "n.csv", "t").blocks()][-1] == 2.5
     prices = pa.array([1, 2, 3]).cast(pa.decimal128(25, 2))
     pq.write_table(pa.table({"a": [1.0, 2.0, 3.0], "price": prices}), tmp_path / "t.parquet")
     assert next(source(tmp_path / "t.parquet", "price").blocks()).y.dtype == np.float64

@@ -256,6 +256,7 @@ def _csv(path: Path, wanted: Wanted, rows: int) -> Table:
             types[name] = pa.bool_()
     texts = [name for name in wanted.targets() if not _is_numeric(found[name], pa)]
     types |= dict.fromkeys(texts, pa.string())
+    whole = isinstance(wanted.target, str) and pa.types.is_integer(found[wanted.target])
     needed = list(types)
 
     def read(first: int) -> Iterator[Batch]:
@@ -275,9 +276,15 @@ def _csv(path: Path, wanted: Wanted, rows: int) -> Table:
             for batch in file:
                 if len(batch):
                     _check_texts(batch, texts, path)
-                    yield _batch(batch, names, wanted, np.dtype(np.float64), path, pa)
+                    made = _batch(batch, names, wanted, np.dtype(np.float64), path, pa)
+                    yield made._replace(y=_counted(made.y)) if whole else made
 
     return Table(None, tuple(names), read)
+
+
+def _counted(y: Any) -> Any:
+    """Labels 0 and 1 stay whole numbers; a column that began so may still turn to fractions."""
+    return y.astype(np.int64) if (np.isfinite(y) & (y == np.round(y))).all() else y
 
 
 def _check_texts(part: Any, names: Sequence[str], path: Path) -> None:
