@@ -1,12 +1,15 @@
 """Checkpointed fits: killed, out of disk or given bad data, they lose nothing that was written."""
 
 import resource
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import quadfeat as qf
 from quadfeat import _archive
+from quadfeat.data import source
+from quadfeat.survey import survey
 
 from .killing import duration, killed_until_done, same_model
 
@@ -82,6 +85,13 @@ def test_a_full_disk_is_named_and_leaves_the_earlier_checkpoint(rows, tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == ["checkpoint"]
+
+
+def test_a_survey_knows_how_many_rows_it_saw(rows):
+    X, y = rows
+    seen = survey(source(X, y), labels=False)
+    assert seen.fingerprint == survey(source(X, y), labels=False).fingerprint
+    assert seen.fingerprint != replace(seen, n_rows=seen.n_rows + 1).fingerprint
 
 
 def test_a_checkpoint_is_not_taken_for_a_stream_that_has_grown(rows, tmp_path):

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
+from sklearn.base import clone
 
 import quadfeat as qf
 from quadfeat.data import source
@@ -79,6 +80,8 @@ def test_ridge_is_the_local_fit(client, rows):
         ours = _regressor(alpha=alpha).fit(*_lazy(X, y, weight))
         assert ours.alpha_ == pytest.approx(local.alpha_, rel=1e-12)
         _assert_same(ours, local)
+    single = _regressor(alpha=1e-2, dtype="float32")
+    _assert_same(single.fit(*_lazy(X, y)), clone(single).fit(X, y), 1e-4)
     labels = np.digitize(y, [0.5, 1.5])
     _assert_same(
         _classifier(alpha=1e-2).fit(*_lazy(X, labels)), _classifier(alpha=1e-2).fit(X, labels)

@@ -34,6 +34,11 @@ def basis_of(kernel, d, p):
     return hermite_mercer(kernel, draw(500, d), p)
 
 
+def straight(d):
+    """Rows whose axes are not correlated, so that each is a direction."""
+    return 3 + np.random.default_rng(0).normal(size=(500, d)) * np.linspace(1.5, 0.1, d)
+
+
 SUBSETS = [[0, 2], [1, 3, 4], [5], [0, 1, 2, 3, 4, 5], [2, 5]]
 BASES = {
     "one axis": (1, basis_of(Gaussian(0.5), 1, 20)),
@@ -49,6 +54,8 @@ BASES = {
         hermite_mercer(Gaussian(0.01), draw(500, 150), 70),
     ),
     "many axes": (300, basis_of(Gaussian(0.005), 300, 400)),
+    "axes as directions": (20, hermite_mercer(Gaussian(0.02), straight(20), 333)),
+    "few axes as directions": (150, hermite_mercer(Gaussian(0.01), straight(150), 30)),
     "wide": (9, basis_of(Gaussian(0.05), 9, 4099)),
     "anova": (6, basis_of(Anova(Gaussian(0.3), SUBSETS), 6, 201)),
     "one column per group": (6, basis_of(Anova(Gaussian(0.3), SUBSETS), 6, 5)),
@@ -191,6 +198,20 @@ def test_bits_do_not_depend_on_threads_blocks_or_the_way_to_memory(name, dtype, 
         out = np.full_like(whole, np.nan)
         plan.run(X[:, :features], out, 2, way)
         assert np.array_equal(out, whole)
+
+
+@compiled
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_axes_as_directions_have_the_bits_of_the_whole_product(dtype, isa, monkeypatch):
+    monkeypatch.setenv("QUADFEAT_ISA", isa)
+    (own,) = BASES["axes as directions"][1].expansions
+    assert (np.count_nonzero(own.rotation, axis=0) == 1).all()
+    # A second term that vanishes beside the first makes every direction a sum again.
+    dense = own.rotation + 1e-30 * np.roll(own.rotation, 1, axis=0)
+    X = draw(100, 20).astype(dtype)
+    found = evaluate(X, MercerBasis((own,)))
+    np.testing.assert_array_equal(found, evaluate(X, MercerBasis((replace(own, rotation=dense),))))
 
 
 @compiled

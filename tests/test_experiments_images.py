@@ -73,6 +73,17 @@ def test_a_cell_gives_the_same_records_twice(monkeypatch):
     assert all(r["accuracy"] > 0.8 and r["data"] == "digits" for r in measured)
 
 
+def test_the_settings_of_a_map_are_those_that_validated_best():
+    work = fig2a._Work(Data(None), fig2a._SCALES["small"])
+    tried = [
+        {"gamma": gamma, "alpha": alpha, "validated": accuracy}
+        for gamma, alpha, accuracy in [(0.1, 1.0, 0.7), (0.2, 2.0, 0.9), (0.3, 3.0, 0.8)]
+    ]
+    work.recall("subsampled", [*tried, {"hinge_alpha": 0.5}])
+    assert work.settings("subsampled") == (0.2, 2.0, 0.5)
+    assert work.settings("reweighted") == (0.2, 2.0, 0.5)  # the same nodes
+
+
 def fabricated(width, wrong):
     records = [{"map": "tuning", "of": "random", "gamma": 0.1, "alpha": 1.0, "validated": 0.9}]
     for name, loss, seed in itertools.product(

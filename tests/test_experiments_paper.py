@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from quadfeat.experiments import drawing, fig1, fig1a, fig1b, fig1c, reweighting, speed, theory
+from quadfeat.experiments import (
+    contenders,
+    drawing,
+    fig1,
+    fig1a,
+    fig1b,
+    fig1c,
+    reweighting,
+    speed,
+    theory,
+)
 from quadfeat.experiments.datasets import Data
 
 
@@ -136,6 +146,30 @@ def test_verdicts_on_speed_follow_the_times():
     faster = timings(**{speed.RANDOM: 2.0, speed.BATCHED: 3.0, speed.PADDED: 1.9})
     assert [v.holds for v in speed.verdicts(faster)] == [False, True, True, True]
     assert len(speed.draw(timings()).axes) == 2
+
+
+def test_tables_hold_the_curves_and_nothing_where_a_curve_has_no_point():
+    records = [
+        {"map": name, "width": w, "rms": w * f} for w in (10, 20) for f in (1, 3) for name in "ab"
+    ]
+    records += [{"map": "b", "width": 1000, "rms": 7.0}]
+    curves = {name: contenders.curve(records, "width", "rms", map=name) for name in "ab"}
+    made = contenders.table("errors", "columns", curves, lambda m, s: f"{m:g} +- {s:.3f}")
+    assert made.head == ["columns", "a", "b"]
+    twice = "20 +- 14.142", "40 +- 28.284"
+    assert [list(row) for row in made.rows] == [
+        ["10", twice[0], twice[0]],
+        ["20", twice[1], twice[1]],
+        ["1,000", "", "7 +- 0.000"],
+    ]
+
+
+@pytest.mark.parametrize("number", [1.0, 12.0, 999_999.0, 1e6, 2.44e7, 9.94e7, 9.96e7, 3.2e250])
+def test_powers_are_printed_as_numbers_are_read(number):
+    printed = theory._power(np.log10(number))
+    digits = f"{number:,.0f}" if number < 1e6 else f"{number:.1e}".replace("e+0", "e")
+    assert printed == digits.replace("e+", "e")
+    assert theory._power(None) == "none"
 
 
 def test_theory_is_exact_where_it_can_be_read_off():

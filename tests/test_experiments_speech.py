@@ -328,6 +328,11 @@ def test_a_cell_of_fig2c_gives_the_same_records_twice(corpus, monkeypatch):
     first = run()
     assert first == run()
     (measured,) = (r for r in first if r["map"] == "Hermite-Mercer")
+    tuning, *others = fig2c.cells("small", Data(corpus))
+    tuning.recall([r for r in first if r["map"] in ("tuning", "settings")])
+    monkeypatch.setattr(fig2c, "_BANDWIDTHS", ())  # what is recalled is not searched again
+    (again,) = (c for c in others if c.key["map"] == "Hermite-Mercer" and c.key["width"] == 125)
+    assert untimed(again.run()) == [measured]
     # These tones are far apart: the states are told apart better than by guessing.
     assert measured["cross_entropy"] < np.log(len(np.unique(speech.PHONES48)) * 3)
     assert measured["per"] >= 0 and len(measured["errors"]) == 4
@@ -418,9 +423,16 @@ def records_of_fig2c():
 
 def test_fig2c_is_judged_with_its_sampling_error():
     records = records_of_fig2c()
-    ranking, near, *_, mercer = fig2c.verdicts(records)
+    ranking, near, *_, mercer, compressed = fig2c.verdicts(records)
     assert "±" in ranking.measured and near.holds is False
     assert mercer.holds and "500 columns" in mercer.claim
+    assert compressed.holds is not True  # it predicts as random does, with fewer columns
+    narrow = [r for r in records if r["map"] != "compressed" or r["width"] == 500]
+    assert [v.measured for v in fig2c.verdicts(narrow)[-2:]] == [
+        mercer.measured,
+        compressed.measured,
+    ]
+    assert "compressed" not in fig2c.verdicts(narrow)[0].measured
     rate, error = fig2c._rate(records, "random", 2000)
     n = sum(records[0]["phones"])
     # Two runs of independent errors on the same phones; the bootstrap errs by a few per cent.

@@ -10,6 +10,8 @@ from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 import quadfeat as qf
 from quadfeat.testing import check_kernel
 
+EPS = np.finfo(float).eps
+
 
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_every_law_of_a_kernel_holds(kernel_of, d):
@@ -46,6 +48,25 @@ def test_grams_are_those_of_scikit_learn(rng):
     for nu in (0.5, 1.5, 2.5, 1.7, 4.2):
         theirs = SklearnMatern(length_scale=1 / np.sqrt(2 * 0.4), nu=nu)(X, Y)
         np.testing.assert_allclose(qf.Matern(nu, 0.4)(X, Y), theirs, rtol=1e-10)
+
+
+@pytest.mark.parametrize("d", [1, 2, 5, 54])
+def test_gaussian_grams_have_the_digits_of_differences(rng, d):
+    X, Y = rng.normal(size=(80, d)), rng.normal(size=(60, d))
+    X[7], Y[9] = 1e3 * X[7], 40.0
+    X[8], X[9] = Y[9] + 0.1 * rng.normal(size=d), 1e200
+    X[10], Y[11] = Y[12], Y[10]
+    scale = 2.0 ** -np.ceil(np.log2(2 * d) / 2)  # multiplying by it rounds nothing
+    kernel = qf.Gaussian(scale**2)
+    for offset in (0.0, 2.0**20):
+        x, y = X + offset, Y + offset
+        gaps = scale * (x[:, None] - y)
+        with np.errstate(over="ignore", under="ignore"):
+            square = np.einsum("ijk,ijk->ij", gaps, gaps)
+            # Sums of d terms: of a difference, or of lengths that are 16 at most.
+            bound = np.exp(-square) * 2 * (d + 4) * EPS * (64 + np.minimum(square, 800))
+            assert (np.abs(kernel(x, y) - np.exp(-square)) <= bound).all()
+        assert np.array_equal(kernel(x), kernel(x).T)
 
 
 def test_scale_is_that_of_scikit_learn(rng):

@@ -42,6 +42,25 @@ def test_the_first_metric_is_the_inverse_of_the_curvature(intercept):
     np.testing.assert_allclose(curved @ found, gradient.reshape(-1, t), rtol=1e-9, atol=1e-10)
 
 
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_metric_of_factors_inverts_the_curvature_of_each(intercept, rng):
+    Z, alpha, t, rank = 2.0 + rng.normal(size=(50, 4)), 0.3, 3, 2
+    nothing = Checkpoint(None, 0.0, {})
+    rows = Rows(Z, np.zeros((50, 0)), None)
+    whole = Curvature.of_stream(rows, nothing, 4, intercept=intercept)
+    centred = Z - Z.mean(axis=0) if intercept else Z
+    curved = curvature("logistic", t) * centred.T @ centred + alpha * np.eye(4)
+    U, V = rng.normal(size=(4, rank)), rng.normal(size=(t, rank))
+    weights = Weights(4, t, rank=rank, intercept=intercept)
+    gradient = rng.normal(size=(4 + t) * rank + t * intercept)
+    found = whole.metric("logistic", t, alpha).factored(weights, U, V)(gradient)
+    (dU, dV), b = weights.split(gradient)
+    (step_u, step_v), step_b = weights.split(found)
+    np.testing.assert_allclose(curved @ step_u @ (V.T @ V), dU, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(step_v @ (U.T @ curved @ U), dV, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(curvature("logistic", t) * 50 * step_b, b, rtol=1e-12)
+
+
 def test_a_ridge_fit_saves_a_descent_its_pass_over_the_products(rng):
     Z, codes = 2.0 + rng.normal(size=(300, 6)), rng.integers(3, size=300)
     nothing, rows = Checkpoint(None, 0.0, {}), Rows(Z, indicators(codes, 3), None)

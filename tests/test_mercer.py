@@ -85,6 +85,50 @@ def test_a_large_mean_costs_no_digits_of_the_scatter():
     np.testing.assert_allclose(far.scatter / 9000, near.scatter / 9000, atol=1e-12)
 
 
+def principal(X):
+    return frames.frame(frames.moments(X), np.ones(X.shape[1])).directions
+
+
+def is_permutation(directions):
+    return np.array_equal(np.sort(directions, axis=0)[-1], np.ones(len(directions))) and (
+        np.count_nonzero(directions) == len(directions)
+    )
+
+
+@pytest.mark.parametrize("spread", ["equal", "falling", "heavy-tailed"])
+@pytest.mark.parametrize(("n", "d"), [(50, 3), (50, 200), (2000, 8), (4000, 100)])
+def test_axes_that_are_not_correlated_are_directions(n, d, spread):
+    draws = {
+        "equal": lambda rng: rng.normal(size=(n, d)),
+        "falling": lambda rng: rng.normal(size=(n, d)) / np.arange(1, d + 1),
+        "heavy-tailed": lambda rng: rng.standard_t(3, size=(n, d)),
+    }
+    kept = [is_permutation(principal(draws[spread](np.random.default_rng(i)))) for i in range(10)]
+    assert sum(kept) >= 9  # three deviations
+
+
+def test_axes_that_are_correlated_are_turned_and_then_stay():
+    for name in ("cancer", "cancer5", "digits", "wine"):
+        X = DATA[name]
+        turned = principal(X)
+        assert not is_permutation(turned)
+        assert is_permutation(principal(X @ turned))
+
+
+def test_directions_made_of_chance_are_no_better_than_the_axes():
+    X = np.random.default_rng(0).normal(size=(1000, 100))
+    scale = np.full(100, 0.07)
+    kept = frames.frame(frames.moments(X[:500]), scale)
+    variance, directions = np.linalg.eigh(np.cov(X[:500].T) * 0.07**2)
+    chance = frames.Frame(kept.mean, directions[:, ::-1], variance[::-1])
+    groups = Gaussian(0.07**2).groups(100)
+    ours, theirs = (
+        mercer.residual(X[500:], mercer._expand(groups, [scale], [own], 1.0, 300), 1.0).mean()
+        for own in (kept, chance)
+    )
+    assert ours < theirs
+
+
 def test_products_come_largest_first_and_none_is_missing():
     rng = np.random.default_rng(0)
     ratios = [np.sort(rng.uniform(0.1, 0.9, size=d))[::-1] for d in (4, 3)]
@@ -375,6 +419,27 @@ def test_landmarks_are_exact_on_themselves(kernel):
     assert np.abs(Z @ Z.T - gram).max() <= bound
 
 
+def test_landmarks_of_a_row_do_not_depend_on_its_neighbours():
+    X, kernel = DATA["digits"], Gaussian(0.005)
+    basis = mercer.landmarks(kernel, X, 100, np.random.default_rng(0))
+    assert basis.triangular
+    whole = landmark_features(X, kernel, basis)
+    for rows in (slice(0, 1), slice(7, 9), slice(100, 400)):
+        alone = landmark_features(X[rows], kernel, basis)
+        np.testing.assert_allclose(alone, whole[rows], atol=landmark_rounding(basis))
+
+
+def test_landmarks_take_every_projection():
+    X, kernel = DATA["wine"], Gaussian(0.05)
+    basis = mercer.landmarks(kernel, X, 30, np.random.default_rng(0))
+    values, vectors = np.linalg.eigh(kernel(basis.points))
+    root = mercer.LandmarkBasis(basis.points, (vectors / np.sqrt(values)) @ vectors.T)
+    assert not root.triangular
+    ours, theirs = (landmark_features(X, kernel, each) for each in (basis, root))
+    bound = 4 * landmark_rounding(basis) + 4 * landmark_rounding(root)
+    np.testing.assert_allclose(ours @ ours.T, theirs @ theirs.T, atol=bound)
+
+
 def test_landmarks_cope_with_duplicates_and_few_rows():
     X = np.repeat(np.random.default_rng(0).normal(size=(7, 2)), 50, axis=0)
     basis = mercer.landmarks(Gaussian(0.5), X, 32, np.random.default_rng(0))
@@ -388,7 +453,7 @@ def test_landmarks_beat_random_rows_on_clusters():
     rng = np.random.default_rng(0)
     chosen = mercer.landmarks(kernel, X, 10, rng)
     some = X[rng.choice(len(X), 10, replace=False)]
-    drawn = mercer.LandmarkBasis(some, mercer._inverse_root(kernel(some)))
+    drawn = mercer._orthonormal(kernel, some)
     ours, theirs = (
         np.mean((Z @ Z.T - kernel(X)) ** 2)
         for Z in (landmark_features(X, kernel, basis) for basis in (chosen, drawn))
@@ -470,9 +535,9 @@ def test_the_slope_of_the_pairs_error_is_its_derivative():
     rng = np.random.default_rng(0)
     X, point, step = rng.normal(size=(20, 3)), rng.normal(size=5 * 4), rng.normal(size=5 * 4)
     gram = Gaussian(0.3)(X)
-    slope = _pairs_error(point, 5, X, gram, 2.0)[1] @ step
+    slope = _pairs_error(point, 5, X, gram)[1] @ step
     h = 1e-5
-    ends = [_pairs_error(point + sign * h * step, 5, X, gram, 2.0)[0] for sign in (-1, 1)]
+    ends = [_pairs_error(point + sign * h * step, 5, X, gram)[0] for sign in (-1, 1)]
     # Central differences err by h^2 of the third derivative, and by rounding / h.
     assert abs((ends[1] - ends[0]) / (2 * h) - slope) < 1e-6 * abs(slope) + 1e-8
 

@@ -288,6 +288,29 @@ def test_streams_files_and_arrays_give_one_model(waves, loss, tmp_path):
     assert np.array_equal(streamed.predict(tmp_path / "data.npz"), whole.predict(X))
 
 
+@pytest.mark.parametrize("alpha", [0.3, "auto"])
+def test_a_dtype_is_that_of_rows_converted_before(waves, alpha, tmp_path):
+    X, y = waves
+    single = X.astype(np.float32)
+    own = qf.KernelRegressor(fixed(), alpha=alpha).fit(single, y)
+    model = qf.KernelRegressor(fixed(), alpha=alpha, dtype="float32")
+    np.savez(tmp_path / "data.npz", X=X, y=y)
+    pieces = [(X[i : i + 70], y[i : i + 70]) for i in range(0, 300, 70)]
+    for given, target in [(X, y), (tmp_path / "data.npz", "y"), (pieces, None)]:
+        made = clone(model).fit(given, target)
+        assert np.array_equal(made.coef_, own.coef_)
+        assert np.array_equal(made.predict(X), own.predict(single))
+        assert np.array_equal(made.predict(tmp_path / "data.npz"), own.predict(single))
+    once = clone(model).set_params(alpha=0.3).fit(iter(pieces))
+    assert np.array_equal(once.coef_, clone(own).set_params(alpha=0.3).fit(single, y).coef_)
+    back = qf.KernelRegressor(fixed(), alpha=alpha, dtype="float64").fit(single, y)
+    wide = qf.KernelRegressor(fixed(), alpha=alpha).fit(single.astype(np.float64), y)
+    assert np.array_equal(back.coef_, wide.coef_)
+    assert np.array_equal(back.predict(single), wide.predict(single.astype(np.float64)))
+    thin = qf.KernelRegressor(fixed(), alpha=0.3, dtype="float32").fit(sparse.csr_array(X), y)
+    assert thin.predict(sparse.csr_array(X)).shape == (300,)
+
+
 def test_an_iterator_is_read_once_by_ridge_and_refused_by_passes(waves):
     X, y = waves
     codes = np.digitize(y, [-1.0, 1.0])
@@ -358,6 +381,7 @@ def test_equal_data_give_equal_models_and_pickles_keep_them(waves):
         ({"rank": 2}, "loss='logistic'"),
         ({"loss": "hinge"}, "loss must be one of"),
         ({"class_weight": "equal"}, "class_weight"),
+        ({"dtype": "half"}, "dtype must be one of 'float32', 'float64'"),
     ],
 )
 def test_parameters_that_cannot_work_are_named(waves, parameters, message):

@@ -30,6 +30,7 @@ from .sums import NormalSums
 from .survey import Once, Survey, survey
 from .tuning import Tried, seeded, tune_bandwidth
 
+DTYPES = ("float32", "float64")
 _TUNING_ROWS = 10_000  # of the sample, to choose a bandwidth on
 _SAMPLE_WORK = 5e11  # multiply-adds to leave rows of the sample out in turn
 _PREDICTED = 2**25  # bytes of features at a time when predicting
@@ -41,6 +42,7 @@ class KernelModel(BaseEstimator, ABC):
     features: FeatureMap | None
     alpha: Any
     fit_intercept: bool
+    dtype: str | None
     checkpoint: Any
     checkpoint_interval: float
     verbose: bool
@@ -62,15 +64,15 @@ class KernelModel(BaseEstimator, ABC):
             for name in ("_sums", "feature_names_in_"):
                 self.__dict__.pop(name, None)
         if is_collection(X):
-            parts = Partitions(X, y, sample_weight)
+            parts = Partitions(X if self.dtype is None else X.astype(self.dtype), y, sample_weight)
             if reset and parts.columns is not None:
                 self.feature_names_in_ = np.array(parts.columns, dtype=object)
             return parts
         if hasattr(X, "__next__") and y is None and sample_weight is None:
-            return Once.of(X)
+            return Once.of(X).astype(self.dtype)
         if _is_stream(X):
             columns = None if reset else self._columns()
-            made = source(X, y, sample_weight, columns=columns)
+            made = source(X, y, sample_weight, columns=columns).astype(self.dtype)
             if reset and made.columns is not None:
                 self.feature_names_in_ = np.array(made.columns, dtype=object)
             return made
@@ -92,7 +94,7 @@ class KernelModel(BaseEstimator, ABC):
             sample_weight = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
-        return source(X, self._checked_target(y), sample_weight)
+        return source(X, self._checked_target(y), sample_weight).astype(self.dtype)
 
     def _checked_target(self, y: Any) -> Any:
         return y
@@ -112,6 +114,8 @@ class KernelModel(BaseEstimator, ABC):
         else:
             for value in np.atleast_1d(self.alpha):
                 check_positive("alpha", value)
+        if self.dtype is not None:
+            check_choice("dtype", self.dtype, DTYPES)
         if self.checkpoint is not None and self.checkpoint_interval < 0:
             raise ValueError(
                 f"checkpoint_interval must not be negative, got {self.checkpoint_interval!r}; "
@@ -221,10 +225,11 @@ class KernelModel(BaseEstimator, ABC):
             blocks = iter([Block(X)])
         p = self.features_._n_features_out
         for block in blocks:
-            rows = int(np.clip(_PREDICTED // (p * block.X.dtype.itemsize), 64, 8192))
-            buffer = np.empty((min(rows, len(block)), p), dtype=block.X.dtype)
+            dtype = np.dtype(self.dtype or block.X.dtype)
+            rows = int(np.clip(_PREDICTED // (p * dtype.itemsize), 64, 8192))
+            buffer = np.empty((min(rows, len(block)), p), dtype=dtype)
             for first in range(0, len(block), rows):
-                some = block.X[first : first + rows]
+                some = block.X[first : first + rows].astype(dtype, copy=False)
                 Z = buffer[: some.shape[0]]
                 evaluate(self.features_, some, Z)
                 yield Z

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ._kernel_model import DTYPES
 from ._recipes import (
     Check,
     Recipe,
@@ -86,6 +87,7 @@ _parameters: dict[str, Check] = {
     "features": either(absent, instance(FeatureMap)),
     "class_weight": either(absent, instance(str), instance(dict)),
     "fit_intercept": instance(bool, int),
+    "dtype": either(absent, lambda value: isinstance(value, str) and value in DTYPES),
     "verbose": instance(bool, int),
     "checkpoint_interval": instance(int, float),
 }

@@ -196,14 +196,15 @@ class Landmarks(_Expansion):
 
     Points are drawn by randomly pivoted Cholesky and moved to the mean of the rows nearest to
     them: 1.5 to 9 times less error than as many random rows. Follows clusters that no other map
-    here can see. p kernel values and p^2 multiply-adds per row.
+    here can see. p kernel values and p^2 / 2 multiply-adds per row.
 
     Parameters
     ----------
     kernel : Kernel, default Gaussian("scale")
     n_components : int, columns; fewer where the data has fewer distinct rows
     compress : bool
-        Draw twice the points and project on the principal directions: less error, twice the cost.
+        Draw twice the points and project on the principal directions: less error, two to four
+        times the cost.
     random_state : int, RandomState or None
     """
 
@@ -236,7 +237,7 @@ class Landmarks(_Expansion):
         mercer.evaluate_landmarks(X, self.kernel_, self.basis_, out)
 
     def _rounding(self, Z: Matrix) -> Floats:
-        """The rounding of z = W' k(P, x), which a large W = K^(-1/2) makes large.
+        """The rounding of z = W' k(P, x), which is large where W is, with W' K W = 1.
 
         With c(x) = W z(x), and e_x what is left of k(x, .) when c_i(x) k(P_i, .) are taken away,
 
@@ -579,13 +580,14 @@ def _cost(fitted: FeatureMap) -> float:
     p = fitted._n_features_out
     if isinstance(fitted, HermiteMercer):
         basis = fitted.basis_
-        made = sum(each.rotation.size + len(each.parent) for each in basis.expansions)
+        made = sum(np.count_nonzero(each.rotation) + len(each.parent) for each in basis.expansions)
         inner = sum(
             each.projection.size for each in basis.expansions if each.projection is not None
         )
         return float(made + inner + (0 if basis.projection is None else basis.projection.size))
     if isinstance(fitted, Landmarks):
-        return float(len(fitted.basis_.points) * (fitted.n_features_in_ + 10 + p))
+        product = p / 2 if fitted.basis_.triangular else p
+        return float(len(fitted.basis_.points) * (fitted.n_features_in_ + 10 + product))
     assert isinstance(fitted, FourierMap)
     return 10.0 * p + sum(rule.nodes.size for rule in fitted._group_rules)
 

@@ -12,7 +12,7 @@ import hashlib
 import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,7 @@ class Source:
     rows : int, of every block but the last
     n_rows : int, or None where it is not known before reading
     columns : the names of X's columns, or None where they have none
+    dtype : of the blocks of X; None where the data decides
     """
 
     name: str
@@ -64,6 +65,11 @@ class Source:
     _read: Callable[[int], Iterator[Batch]]  # batches of any size, from a row on
     _identity: Callable[[], bytes]
     _width: int | None = None  # columns that X must have
+    dtype: Any = None
+
+    def astype(self, dtype: Any) -> Source:
+        """The same source with blocks of X in this precision; None changes nothing."""
+        return self if dtype is None else replace(self, dtype=np.dtype(dtype))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -79,7 +85,7 @@ class Source:
         yield from _reblocked(checked, self.rows)
 
     def _checked(self, batches: Iterator[Batch], row: int) -> Iterator[Block]:
-        dtype, width = None, self._width
+        dtype, width = self.dtype, self._width
         for batch in batches:
             block = _block(batch, dtype, self.name, row)
             dtype = block.X.dtype

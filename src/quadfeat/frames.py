@@ -23,6 +23,7 @@ Integers = npt.NDArray[np.int64]
 # directions then come from this many rows.
 _WIDE = 2048
 _BLOCK_ROWS = 4096
+_FEW_ROWS = 20  # fewer look independent whatever they are
 
 
 # --- moments ----------------------------------------------------------------------------------
@@ -75,11 +76,33 @@ class Frame:
 def frame(moment: Moments, scale: Floats) -> Frame:
     """The principal frame of the rows times `scale` (d,); `mean` stays in the units of the rows.
 
-    Variances within rounding of zero are zero. d^3 operations.
+    Axes that are not correlated, as far as so many rows can tell, are directions themselves: those
+    that chance would make of them are no better, and have to be multiplied by. Variances within
+    rounding of zero are zero. d^3 operations.
     """
     covariance = moment.scatter * np.multiply.outer(scale, scale) / moment.n
+    if _uncorrelated(covariance, moment.n):
+        own = np.diag(covariance)
+        order = np.argsort(-own, kind="stable")
+        return Frame(moment.mean, np.eye(len(own))[:, order], _clean(own[order], len(own)))
     variance, directions = np.linalg.eigh(covariance)
     return Frame(moment.mean, signed(directions[:, ::-1]), _clean(variance[::-1], len(scale)))
+
+
+def _uncorrelated(covariance: Floats, n: int) -> bool:
+    """Whether the squared correlations sum up to what independent columns of n rows show.
+
+    Each is 1 / (n - 1) on average, with a variance of about 2 / n^2: three deviations are allowed.
+    """
+    variance = np.diag(covariance)
+    varies = _clean(variance, len(variance)) > 0
+    pairs = varies.sum() * (varies.sum() - 1) / 2
+    if pairs == 0 or n < _FEW_ROWS:
+        return bool(pairs == 0)
+    inverse = 1 / np.sqrt(variance[varies])
+    squares = np.square(covariance[np.ix_(varies, varies)] * np.multiply.outer(inverse, inverse))
+    between = (squares.sum() - np.trace(squares)) / 2
+    return bool(between <= pairs / (n - 1) + 3 * np.sqrt(2 * pairs) / n)
 
 
 def wide_frame(X: Matrix, scale: Floats) -> Frame:

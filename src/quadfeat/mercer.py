@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cholesky, eigh, solve_triangular
+from scipy.linalg import eigh, solve_triangular
+from scipy.linalg.lapack import dpstrf
 
 from .frames import Frame, Moments, frame, largest_products, moments, signed, wide_frame
 from .kernels import AxisKernels, Gaussian, Group, Kernel
@@ -30,6 +32,7 @@ _HELD_OUT = 1000
 _JOINT = 4096  # columns beyond which eigenvectors take minutes
 _BLOCK_ENTRIES = 2**19
 _PIVOT_BLOCK = 64
+_TRIANGLE = 64  # columns of a triangular product at once, at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -451,6 +454,21 @@ class LandmarkBasis:
     points: Floats
     projection: Floats
 
+    @cached_property
+    def triangular(self) -> bool:
+        """Whether half of the projection is zeros, and the product with it half the work."""
+        size, columns = self.projection.shape
+        return size == columns and not np.tril(self.projection, -1).any()
+
+    @property
+    def parts(self) -> Iterator[tuple[slice, int]]:
+        """Columns of the features, and how many points they depend on."""
+        size, columns = self.projection.shape
+        width = max(_TRIANGLE, columns // 8) if self.triangular else columns
+        for first in range(0, columns, width):
+            last = min(first + width, columns)
+            yield slice(first, last), last if self.triangular else size
+
 
 def landmarks(
     kernel: Kernel, X: Matrix, p: int, rng: np.random.Generator, *, compress: bool = False
@@ -461,8 +479,9 @@ def landmarks(
     Webber, 2023), which never draws what others already span, and moved once to the mean of the
     rows nearest to them. With p points the kernel is exact on them. `compress` draws 2 p and
     projects them to the p principal directions of the features of those rows.
-    O(rows p^2) to make, p kernel values and p^2 multiply-adds per row to apply (twice both with
-    `compress`). Fewer columns than p where X has fewer distinct rows. The residual law holds.
+    O(rows p^2) to make, p kernel values and p^2 / 2 multiply-adds per row to apply (twice and four
+    times that with `compress`). Fewer columns than p where X has fewer distinct rows. The residual
+    law holds.
 
     Parameters
     ----------
@@ -487,11 +506,12 @@ def landmarks(
     count = min(len(X), max(1000, min(20 * p, 4000), 4 * size))
     rows = np.asarray(X[rng.choice(len(X), count, replace=False)], dtype=np.float64)
     points = _nearest_means(kernel, rows, rows[_pivots(kernel, rows, size, rng)])
-    whitening = _inverse_root(kernel(points))
+    basis = _orthonormal(kernel, points)
     if not compress:
-        return LandmarkBasis(points, whitening)
-    Z = kernel(rows, points) @ whitening
-    return LandmarkBasis(points, whitening @ _principal(Z.T @ Z / len(Z), p)[1])
+        return basis
+    Z = kernel(rows, basis.points) @ basis.projection
+    projection = basis.projection @ _principal(Z.T @ Z / len(Z), p)[1]
+    return LandmarkBasis(basis.points, np.ascontiguousarray(projection))
 
 
 def evaluate_landmarks(X: Matrix, kernel: Kernel, basis: LandmarkBasis, out: Matrix) -> None:
@@ -499,7 +519,9 @@ def evaluate_landmarks(X: Matrix, kernel: Kernel, basis: LandmarkBasis, out: Mat
     rows = max(1, _BLOCK_ENTRIES // len(basis.points))
     for start in range(0, len(X), rows):
         some = slice(start, start + rows)
-        out[some] = _product(kernel(X[some], basis.points), basis.projection)
+        gram = kernel(X[some], basis.points)
+        for columns, used in basis.parts:
+            out[some, columns] = gram[:, :used] @ basis.projection[:used, columns]
 
 
 def _pivots(kernel: Kernel, X: Floats, size: int, rng: np.random.Generator) -> Integers:
@@ -521,9 +543,9 @@ def _pivots(kernel: Kernel, X: Floats, size: int, rng: np.random.Generator) -> I
         before = factors[: len(drawn)]
         columns = kernel(X[some], X) - before[:, some].T @ before
         kept = _kept(columns[:, some], left[some], floor, rng)[: size - len(drawn)]
-        corner = cholesky(columns[np.ix_(kept, some[kept])], lower=True)
+        corner = np.linalg.cholesky(columns[np.ix_(kept, some[kept])])
         own = factors[len(drawn) : len(drawn) + len(kept)]
-        own[:] = solve_triangular(corner, columns[kept], lower=True)
+        own[:] = np.linalg.solve(corner, columns[kept])
         left = left - np.einsum("ij,ij->j", own, own)
         drawn = np.concatenate([drawn, some[kept]])
         left[drawn] = 0.0
@@ -550,8 +572,11 @@ def _nearest_means(kernel: Kernel, X: Floats, points: Floats) -> Floats:
     return np.where(counts[:, None] > 0, totals / np.maximum(counts, 1)[:, None], points)
 
 
-def _inverse_root(gram: Floats) -> Floats:
-    """K^(-1/2), without the directions that rounding has filled in."""
-    values, vectors = np.linalg.eigh(gram)
-    kept = values > len(gram) * np.finfo(float).eps * values[-1]
-    return np.asarray((vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T)
+def _orthonormal(kernel: Kernel, points: Floats) -> LandmarkBasis:
+    """Features that give the kernel of the points exactly; without those that others imply."""
+    gram = kernel(points)
+    tolerance = len(gram) * np.finfo(float).eps * gram[0, 0]
+    factor, order, rank, _ = dpstrf(gram, tol=tolerance)
+    kept, upper = order[:rank] - 1, np.triu(factor[:rank, :rank])
+    inverse = solve_triangular(upper, np.eye(rank))
+    return LandmarkBasis(points[kept], np.ascontiguousarray(inverse))

@@ -86,6 +86,9 @@ class Once:
                 break
         return cls(data.source(first), data.source(itertools.chain(first, blocks)))
 
+    def astype(self, dtype: Any) -> Once:
+        return Once(self.head.astype(dtype), self.whole.astype(dtype))
+
     @property
     def fingerprint(self) -> str:
         return self.whole.fingerprint

@@ -101,7 +101,8 @@ struct MercerGroup {
     index axes, directions;
     const index* axis;            // (axes,)
     const T *scale, *mean;        // (axes,)
-    const T* rotation;            // tiles (axes, directions), those of the first axes first
+    const T* rotation;            // tiles (axes, directions), those of the first axes first;
+    const index* only;            // or (directions,), each the multiple of this axis alone
     const T *envelope, *length;   // (directions,)
     const T* limit;               // (directions,) |t| beyond which every column is zero
     const index* sizes;           // (directions,)

@@ -103,6 +103,16 @@ void rotate_rows(const T* centred, index axes, const T* rotation, bool first, in
     if (vectors == 1) rotate_tile<T, 1, Directions>(centred, axes, rotation, first, t);
 }
 
+// The same where every direction is a multiple of one axis: as a sum, all its other terms are zero.
+template <class T>
+void mercer_pick(const MercerGroup<T>& group, const T* centred, index vectors, T* t) {
+    for (index i = 0; i < group.directions; ++i, t += kMercerRows) {
+        const T* axis = centred + group.only[i] * kMercerRows;
+        for (index r = 0; r < vectors * lanes<T>; r += lanes<T>)
+            store(t + r, load(axis + r) * group.rotation[i]);
+    }
+}
+
 template <class T>
 void mercer_rotate(const MercerGroup<T>& group, const T* centred, index vectors, T* t) {
     constexpr index depth = kMercerDepth<T>;
@@ -267,7 +277,11 @@ void mercer_chunk(const MercerWork<T>& work, const MercerChunk& chunk, const Out
         T* centred = scratch + plan.centred;
         mercer_centre(group, scratch + plan.x, vectors, centred,
                       distance + (g - chunk.first) * kMercerRows);
-        mercer_rotate(group, centred, vectors, t + group.t * kMercerRows);
+        T* own = t + group.t * kMercerRows;
+        if (group.only)
+            mercer_pick(group, centred, vectors, own);
+        else
+            mercer_rotate(group, centred, vectors, own);
     }
     T* entries = scratch + plan.tables;
     for (index r = 0; r < rows; r += lanes<T>) {

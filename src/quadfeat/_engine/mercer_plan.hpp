@@ -78,8 +78,11 @@ class Mercer {
             const index m = cut_directions[g + 1] - cut_directions[g];
             require(a > 0 && m > 0, "group " + text(g) + " has no axes, or no directions");
             require(at + a * m <= index(rotation.size()), "rotation has too few values");
-            shapes.push_back({a, m, index(rotation_.size())});
-            pack_rotation(a, m, rotation.data() + at);
+            shapes.push_back({a, m, index(rotation_.size()), index(only_.size())});
+            if (pick_axes(a, m, rotation.data() + at))
+                shapes.back().picked = true;
+            else
+                pack_rotation(a, m, rotation.data() + at);
             at += a * m;
         }
         require(at == index(rotation.size()), "rotation must have " + text(at) + " values, not " +
@@ -97,6 +100,7 @@ class Mercer {
             group.scale = scale_.data() + cut_axes[g];
             group.mean = mean_.data() + cut_axes[g];
             group.rotation = rotation_.data() + shape.rotation;
+            group.only = shape.picked ? only_.data() + shape.only : nullptr;
             group.envelope = envelope_.data() + first;
             group.length = length_.data() + first;
             group.limit = limit_.data() + first;
@@ -137,7 +141,8 @@ class Mercer {
 
    private:
     struct Shape {
-        index axes, directions, rotation;
+        index axes, directions, rotation, only;
+        bool picked = false;
     };
     struct Column {
         index parent;       // among the parents of the chunk, or -1 for the base
@@ -167,6 +172,23 @@ class Mercer {
                 for (index k = first; k < std::min(first + kMercerDepth<T>, axes); ++k)
                     for (index i = left; i < std::min(left + kMercerTile, directions); ++i)
                         rotation_.push_back(T(values[k * directions + i]));
+    }
+
+    // Whether every direction is a multiple of one axis; if so, these are kept.
+    bool pick_axes(index axes, index directions, const double* values) {
+        std::vector<index> found(std::size_t(directions), -1);
+        for (index k = 0; k < axes; ++k)
+            for (index i = 0; i < directions; ++i)
+                if (values[k * directions + i] != 0) {
+                    if (found[std::size_t(i)] >= 0) return false;
+                    found[std::size_t(i)] = k;
+                }
+        for (index i = 0; i < directions; ++i) {
+            const index k = std::max<index>(found[std::size_t(i)], 0);
+            only_.push_back(k);
+            rotation_.push_back(T(values[k * directions + i]));
+        }
+        return true;
     }
 
     // The tables and the base of a group become entries of the open chunk, or of a new one.
@@ -256,7 +278,7 @@ class Mercer {
 
     const Isa& isa_;
     index lanes_, features_, columns_ = 0;
-    std::vector<index> axes_, sizes_;
+    std::vector<index> axes_, sizes_, only_;
     Aligned<T> scale_, mean_, rotation_, envelope_, length_, limit_, rise_, fall_;
     std::vector<MercerGroup<T>> groups_;
     std::vector<MercerChunk> chunks_;

@@ -266,7 +266,7 @@ def _power(log: float | None) -> str:
         return "none"
     if log < 6:
         return f"{10**log:,.0f}"
-    exponent = int(log)
+    exponent = int(log + 1 - np.log10(9.95))  # 9.95 and more are read as ten
     return f"{10 ** (log - exponent):.1f}e{exponent}"
 
 
