@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -56,11 +57,13 @@ def polish(
     truth = kernel(judge)
     roots = np.sqrt(np.maximum(weights, 1e-3 * weights.mean()))
     best = nodes, weights, _error(nodes, weights, judge, truth)
+    dtype = _precision(best[2], weights)
     damping = 1e-3
     for _ in range(steps):
         gaps = _gaps(X, n_pairs, rng)
         values = kernel(gaps)
-        hessian, slope, before = _normal_equations(nodes, roots, gaps, values)
+        hessian, slope = _normal_equations(nodes, roots, gaps.astype(dtype), values.astype(dtype))
+        before = _error(nodes, roots**2, gaps, values)
         diagonal = np.maximum(hessian.diagonal(), 1e-12 * hessian.diagonal().max())
         for _ in range(6):
             damped = hessian + np.diag(damping * diagonal)
@@ -88,7 +91,7 @@ def descend(
     rng: np.random.Generator,
     *,
     rounds: int = 2,
-    steps: int = 60,
+    steps: int = 75,
     n_points: int = 800,
 ) -> tuple[Floats, Floats]:
     """What `polish` does, for any number of nodes: slower to converge, linear in their number.
@@ -120,8 +123,7 @@ def descend(
     best = point, start
     if start == 0:
         return nodes, weights
-    # Single precision is three times as fast, and far below errors of more than a thousandth.
-    others = others.astype(np.float32 if start > 1e-6 * truth[0, 0] ** 2 else np.float64)
+    others = others.astype(_precision(start, weights))
     for _ in range(rounds):
         rows = others[rng.choice(len(others), min(n_points, len(others)), replace=False)]
         exact = gram(rows).astype(rows.dtype)
@@ -156,6 +158,11 @@ def _pairs_error(point: Floats, m: int, X: Floats, gram: Floats) -> tuple[float,
     return float(scale * np.vdot(error, error)), slope.astype(np.float64)
 
 
+def _precision(error: float, weights: Floats) -> Any:
+    """Single, two to three times as fast, rounds far below errors of a ten-thousandth."""
+    return np.float32 if error > 1e-8 * weights.sum() ** 2 else np.float64
+
+
 def _gaps(X: Floats, count: int, rng: np.random.Generator) -> Floats:
     left, right = rng.integers(len(X), size=(2, count))
     return np.asarray((X[left] - X[right])[left != right])
@@ -167,9 +174,9 @@ def _error(nodes: Floats, weights: Floats, gaps: Floats, values: Floats) -> floa
 
 def _normal_equations(
     nodes: Floats, roots: Floats, gaps: Floats, values: Floats
-) -> tuple[Floats, Floats, float]:
-    """J'J and J'e of the errors e in (roots, nodes), and the mean of e^2."""
-    phases = gaps @ nodes.T
+) -> tuple[Floats, Floats]:
+    """J'J and J'e of the errors e in (roots, nodes); the gaps decide the precision."""
+    roots, phases = roots.astype(gaps.dtype), gaps @ nodes.T.astype(gaps.dtype)
     cosines = np.cos(phases)
     error = cosines @ roots**2 - values
     turning = np.sin(phases) * -(roots**2)
@@ -177,4 +184,4 @@ def _normal_equations(
         [cosines * (2 * roots), np.einsum("ij,ik->ijk", turning, gaps).reshape(len(gaps), -1)],
         axis=1,
     )
-    return slopes.T @ slopes, error @ slopes, float(np.mean(error**2))
+    return (slopes.T @ slopes).astype(np.float64), (error @ slopes).astype(np.float64)
