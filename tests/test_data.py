@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
 from quadfeat._progress import progress
+from quadfeat._sinks import sink
 from quadfeat.data import Block, source
 
 N, D = 1003, 5
@@ -444,3 +445,19 @@ def test_a_missing_target_among_objects_is_found(table, nothing):
     targets[3] = nothing
     with pytest.raises(ValueError, match="target in row 3 is missing"):
         list(source([(X, targets)]).blocks())
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".npy"])
+@pytest.mark.parametrize("lengths", [(), (0,), (0, 3, 0, 2)])
+def test_blocks_of_any_length_are_written_one_after_the_other(ending, lengths, tmp_path):
+    blocks = [np.arange(2.0 * n).reshape(n, 2) + n for n in lengths]
+    path = tmp_path / f"rows{ending}"
+    with sink(path, ["a", "b"]) as opened:
+        for block in blocks:
+            opened.write(block)
+    whole = np.concatenate([np.empty((0, 2)), *blocks])
+    if ending == ".npy":
+        assert np.array_equal(np.load(path), whole)
+    else:
+        found = pd.read_csv(path) if ending == ".csv" else pd.read_parquet(path)
+        assert list(found.columns) == ["a", "b"] and np.array_equal(found.to_numpy(), whole)

@@ -43,6 +43,7 @@ def sink(path: Path, names: Sequence[str]) -> Iterator[Any]:
 
 class _Csv:
     def __init__(self, path: Path, names: list[str]) -> None:
+        self._width = len(names)
         self._file = path.open("w", newline="", encoding="utf-8")
         self._writer = csv.writer(self._file, lineterminator="\n")
         self._writer.writerow(names)
@@ -51,7 +52,7 @@ class _Csv:
         return self
 
     def write(self, block: Any) -> None:
-        self._writer.writerows(np.asarray(block).reshape(len(block), -1).tolist())
+        self._writer.writerows(np.asarray(block).reshape(len(block), self._width).tolist())
 
     def __exit__(self, *error: Any) -> None:
         self._file.close()
@@ -84,7 +85,8 @@ class _Parquet:
 class _Npy:
     def __init__(self, path: Path, names: list[str]) -> None:
         self._file = path.open("w+b")
-        self._rows, self._first = 0, np.empty(0)
+        self._rows = 0
+        self._first = np.empty((0, len(names)) if len(names) > 1 else 0)  # if there are no rows
 
     def __enter__(self) -> _Npy:
         return self
@@ -93,6 +95,8 @@ class _Npy:
         block = np.ascontiguousarray(block)
         if block.dtype.kind in "UO":
             raise ValueError("an NPY file holds numbers; write text into .csv or .parquet")
+        if not len(block):
+            return
         if not self._rows:
             self._first = block
             self._write_header()
