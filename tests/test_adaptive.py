@@ -149,6 +149,26 @@ def test_residuals_bound_the_error_of_every_pair(make):
     assert features.residual(test[:20] + 5.0).mean() > 3 * features.residual(test).mean()
 
 
+@pytest.mark.parametrize("columns", [40, 500])  # moved by either of two methods
+def test_polish_does_not_depend_on_the_units_of_the_rows_or_where_they_are(columns, rng):
+    X = rng.normal(size=(800, 6))
+
+    def error(scale, offset):
+        kernel, rows = qf.Gaussian(0.1 / scale**2), scale * X + offset
+        pool = qf.SubsampledGrid(n_components=columns)
+        grid = qf.ReweightedGrid(
+            kernel, n_components=columns, pool=pool, polish=True, random_state=0
+        )
+        gap = grid.fit(rows[::2]).approximate_kernel(rows[1::2]) - kernel(rows[1::2])
+        return np.sqrt(np.mean(gap**2))
+
+    here = error(1.0, 0.0)
+    assert error(2.0**90, 0.0) == pytest.approx(here, rel=1e-9)
+    assert error(2.0**-90, 0.0) == pytest.approx(here, rel=1e-9)
+    # What is left of the rows at that height differs by 1e-9, and so do the steps in the end.
+    assert error(1.0, 1e7) == pytest.approx(here, rel=0.1)
+
+
 def test_polish_moves_nodes_to_less_error_and_keeps_the_map_shift_invariant(rng):
     X = rng.normal(size=(600, 3))
     kernel = qf.Gaussian(0.3)

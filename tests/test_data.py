@@ -461,3 +461,12 @@ def test_blocks_of_any_length_are_written_one_after_the_other(ending, lengths, t
     else:
         found = pd.read_csv(path) if ending == ".csv" else pd.read_parquet(path)
         assert list(found.columns) == ["a", "b"] and np.array_equal(found.to_numpy(), whole)
+
+
+def test_text_is_written_after_blocks_without_rows(tmp_path):
+    for ending in (".csv", ".parquet"):
+        with sink(tmp_path / f"labels{ending}", ["label"]) as opened:
+            for block in (np.empty(0), np.array(["a", "bc"]), np.empty(0, dtype=object)):
+                opened.write(block)
+    assert pd.read_csv(tmp_path / "labels.csv")["label"].tolist() == ["a", "bc"]
+    assert pd.read_parquet(tmp_path / "labels.parquet")["label"].tolist() == ["a", "bc"]

@@ -172,6 +172,15 @@ def test_only_sums_travel_between_workers(cluster, rows):
     assert sizes and max(sizes) < 8 * p * (p + 5) + 10_000 < chunk * p * 8 / 2
 
 
+def test_text_among_the_numbers_is_named_whatever_the_precision():
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["1", "x", "3"]})
+    lazy = dd.from_pandas(frame, npartitions=1)
+    target = dd.from_pandas(pd.Series([1.0, 2.0, 3.0]), npartitions=1)
+    for dtype in (None, "float32"):
+        with pytest.raises(ValueError, match="column 'b'"):
+            _regressor(alpha=1.0, dtype=dtype).fit(lazy, target)
+
+
 def test_what_a_cluster_cannot_do_is_said(rows, tmp_path):
     X, y = rows
     lazy_X, lazy_y = _lazy(X, y)

@@ -115,6 +115,14 @@ def test_axes_that_are_correlated_are_turned_and_then_stay():
         assert is_permutation(principal(X @ turned))
 
 
+@pytest.mark.parametrize(("n", "d"), [(25, 10), (100, 100), (200, 100)])
+def test_one_wide_pair_of_correlated_axes_is_seen_among_many(n, d):
+    X = np.random.default_rng(0).normal(size=(n, d))
+    X[:, 1] = X[:, 0] + 0.02 * X[:, 1]
+    X[:, :2] *= 30
+    assert not is_permutation(principal(X))
+
+
 def test_directions_made_of_chance_are_no_better_than_the_axes():
     X = np.random.default_rng(0).normal(size=(1000, 100))
     scale = np.full(100, 0.07)
@@ -438,6 +446,15 @@ def test_landmarks_take_every_projection():
     ours, theirs = (landmark_features(X, kernel, each) for each in (basis, root))
     bound = 4 * landmark_rounding(basis) + 4 * landmark_rounding(root)
     np.testing.assert_allclose(ours @ ours.T, theirs @ theirs.T, atol=bound)
+
+
+@pytest.mark.parametrize("seed", range(12, 15))
+def test_narrow_kernels_are_compressed_too(seed):
+    """Their second moments are all but equal, and some eigensolvers give up on them."""
+    X, kernel = np.random.default_rng(seed).normal(size=(300, 5)), Gaussian(20.0)
+    basis = mercer.landmarks(kernel, X, 100, np.random.default_rng(0), compress=True)
+    assert basis.projection.shape == (200, 100)
+    assert violations(kernel, X, landmark_features(X, kernel, basis)) == 0
 
 
 def test_landmarks_cope_with_duplicates_and_few_rows():

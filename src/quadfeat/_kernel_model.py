@@ -64,7 +64,7 @@ class KernelModel(BaseEstimator, ABC):
             for name in ("_sums", "feature_names_in_"):
                 self.__dict__.pop(name, None)
         if is_collection(X):
-            parts = Partitions(X if self.dtype is None else X.astype(self.dtype), y, sample_weight)
+            parts = Partitions(X, y, sample_weight, dtype=self.dtype)
             if reset and parts.columns is not None:
                 self.feature_names_in_ = np.array(parts.columns, dtype=object)
             return parts

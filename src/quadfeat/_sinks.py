@@ -68,6 +68,10 @@ class _Parquet:
         return self
 
     def write(self, block: Any) -> None:
+        if len(block):  # without rows it may be of another type than those that have some
+            self._write(block)
+
+    def _write(self, block: Any) -> None:
         columns = np.asarray(block).reshape(len(block), len(self._names)).T
         # Text of NumPy has a width, which would differ from block to block.
         parts = [part.tolist() if part.dtype.kind == "U" else part for part in columns]
@@ -78,7 +82,7 @@ class _Parquet:
 
     def __exit__(self, *error: Any) -> None:
         if self._writer is None:  # no rows: of which type they would have been is not known
-            self.write(np.empty((0, len(self._names))))
+            self._write(np.empty((0, len(self._names))))
         self._writer.close()
 
 
@@ -95,10 +99,9 @@ class _Npy:
         block = np.ascontiguousarray(block)
         if block.dtype.kind in "UO":
             raise ValueError("an NPY file holds numbers; write text into .csv or .parquet")
-        if not len(block):
-            return
         if not self._rows:
             self._first = block
+            self._file.seek(0)
             self._write_header()
         self._file.write(block.astype(self._first.dtype).data)
         self._rows += len(block)

@@ -174,10 +174,11 @@ def _squared_distances(X: Floats, Y: Floats) -> Floats:
         square += x_square[:, None]
         square += y_square
     np.maximum(square, 0.0, out=square)
-    if (far := ~(x_square <= _NEAR)).any():
-        square[far] = cdist(X[far], Y, "sqeuclidean")
-    if (far := ~(y_square <= _NEAR)).any():
-        square[:, far] = cdist(X, Y[far], "sqeuclidean")
+    near, far = x_square <= _NEAR, ~(y_square <= _NEAR)
+    if not near.all():
+        square[~near] = cdist(X[~near], Y, "sqeuclidean")
+    if near.any() and far.any():
+        square[np.ix_(near, far)] = cdist(X[near], Y[far], "sqeuclidean")
     return square
 
 

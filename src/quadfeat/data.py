@@ -407,7 +407,8 @@ def _block(batch: Batch, dtype: Any, name: str, row: int) -> Block:
         dtype = np.float32 if X.dtype in (np.float32, np.float16) else np.float64
     try:
         # Casts wider floats of later blocks as well: the first block decided.
-        X = X.tocsr().astype(dtype) if sparse.issparse(X) else np.asarray(X, dtype=dtype)
+        with np.errstate(over="ignore"):  # to infinity, which is refused
+            X = X.tocsr().astype(dtype) if sparse.issparse(X) else np.asarray(X, dtype=dtype)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: a value from row {row} on is not a number: {error}") from None
     y = None if batch.y is None else np.asarray(batch.y)

@@ -59,11 +59,12 @@ class Partitions:
     X : dask array (n, d) or DataFrame; its partitions of rows are those of the fit
     y : dask array or Series, (n,) or (n, t)
     sample_weight : dask array or Series (n,), or None
+    dtype : of X's blocks, or None where X decides
     """
 
     name = "the Dask collection"
 
-    def __init__(self, X: Any, y: Any, sample_weight: Any = None) -> None:
+    def __init__(self, X: Any, y: Any, sample_weight: Any = None, *, dtype: Any = None) -> None:
         if y is None or not is_collection(y):
             raise TypeError(
                 f"y must be a Dask collection with the partitions of X, got {type(y).__name__}; "
@@ -82,6 +83,7 @@ class Partitions:
                 f"{', '.join(map(str, counts))} of them"
             )
         self._parts = list(zip(*parts, strict=True))
+        self.dtype = dtype
 
     @property
     def fingerprint(self) -> str:
@@ -102,7 +104,7 @@ class Partitions:
         step = 1 << max(0, fit.bit_length() - 1)
         firsts = np.cumsum([0, *(each.n_rows for each in glances[:-1])]).tolist()
         sample = EveryKth()
-        for parts in self._each(_every, step, own=firsts):
+        for parts in self._each(_every, step, self.dtype, own=firsts):
             for part in parts:
                 sample.add(part)
         return surveyed(self.name, n_rows, sample, weights)
@@ -120,7 +122,7 @@ class Partitions:
         dask = importlib.import_module("dask")
         for part in self._parts:
             (rows,) = dask.compute(part)
-            yield from source(*rows).blocks()
+            yield from source(*rows).astype(self.dtype).blocks()
 
     def gather(self, partial: Callable[..., Any]) -> Any:
         """`partial(X, y, weight)` of every partition where it is, merged by a fixed tree."""
@@ -152,7 +154,8 @@ class ClusterStream:
 
     def gather(self, sums: Sums) -> None:
         """Add all rows of the collection to the sums."""
-        partial = _Partial(sums.blank(), self._features, self._encode)
+        dtype = self._partitions.dtype
+        partial = _Partial(sums.blank(), self._features, self._encode, dtype)
         sums.merge(self._partitions.gather(partial))
 
     def pieces(self, label: str, start: int = 0) -> Iterator[Piece]:
@@ -169,10 +172,12 @@ class _Partial:
     blank: Callable[[], Any]
     features: FeatureMap
     encode: Encode
+    dtype: Any
 
     def __call__(self, X: Any, y: Any, weight: Any) -> Any:
         sums = self.blank()
-        stream = FeatureStream(source(X, y, weight), self.features, self.encode)
+        rows = source(X, y, weight).astype(self.dtype)
+        stream = FeatureStream(rows, self.features, self.encode)
         for piece in stream.pieces("sums"):
             sums.add(piece.Z, piece.y, piece.weight)
         return sums
@@ -199,9 +204,9 @@ def _glance(part: Any, _: None, labels: bool) -> Glance:
     return Glance(n_rows, n_positive, int(part[0].shape[1]), weights)
 
 
-def _every(part: Any, first: int, step: int) -> list[Part]:
+def _every(part: Any, first: int, step: int, dtype: Any) -> list[Part]:
     found = []
-    for block in source(*part).blocks():
+    for block in source(*part).astype(dtype).blocks():
         found.append(every_kth(block, first, step))
         first += len(block)
     return found

@@ -535,17 +535,26 @@ class ReweightedGrid(FourierMap):
         if len(X) < 3 or zero.all():
             return rule
         some = X if len(X) <= 20_000 else X[rng.choice(len(X), size=20_000, replace=False)]
-        rows, kernel = some.astype(np.float64), self._groups[0].kernel
+        # Moved rows have the same gaps; in units of their spread, nothing depends on those of X.
+        rows = some - some.mean(axis=0, dtype=np.float64)
+        spread, kernel = float(rows.std()) or 1.0, self._groups[0].kernel
+        rows /= spread
         if rule.nodes.size + len(rule) > MAX_PARAMETERS:
-            return Rule(*descend(rule.nodes, rule.weights, kernel, rows, rng))
+
+            def gram(rows: Floats) -> Floats:
+                return kernel(spread * rows.astype(np.float64))
+
+            nodes, weights = descend(spread * rule.nodes, rule.weights, gram, rows, rng)
+            return Rule(nodes / spread, weights)
         at_zero = float(rule.weights[zero].sum())
 
         def others(gaps: Floats) -> Floats:
-            return kernel._at(gaps) - at_zero
+            return kernel._at(spread * gaps) - at_zero
 
-        nodes, weights = polish(rule.nodes[~zero], rule.weights[~zero], others, rows, rng)
+        nodes, weights = polish(spread * rule.nodes[~zero], rule.weights[~zero], others, rows, rng)
         return Rule(
-            np.concatenate([nodes, rule.nodes[zero]]), np.concatenate([weights, rule.weights[zero]])
+            np.concatenate([nodes / spread, rule.nodes[zero]]),
+            np.concatenate([weights, rule.weights[zero]]),
         )
 
     def _made(self) -> Sequence[bounds.Made]:

@@ -92,17 +92,22 @@ def frame(moment: Moments, scale: Floats) -> Frame:
 def _uncorrelated(covariance: Floats, n: int) -> bool:
     """Whether the squared correlations sum up to what independent columns of n rows show.
 
-    Each is 1 / (n - 1) on average, with a variance of about 2 / n^2: three deviations are allowed.
+    Each is 1 / (n - 1) on average, with a variance of about 2 / n^2: three deviations are allowed,
+    to the sum over all pairs and to that of covariances, which the widest columns decide.
     """
     variance = np.diag(covariance)
     varies = _clean(variance, len(variance)) > 0
     pairs = varies.sum() * (varies.sum() - 1) / 2
     if pairs == 0 or n < _FEW_ROWS:
         return bool(pairs == 0)
-    inverse = 1 / np.sqrt(variance[varies])
-    squares = np.square(covariance[np.ix_(varies, varies)] * np.multiply.outer(inverse, inverse))
-    between = (squares.sum() - np.trace(squares)) / 2
-    return bool(between <= pairs / (n - 1) + 3 * np.sqrt(2 * pairs) / n)
+    spread = np.sqrt(variance[varies])
+    upper = np.triu_indices(len(spread), 1)
+    squares = np.square(covariance[np.ix_(varies, varies)] / np.multiply.outer(spread, spread))
+    shares = np.square(np.multiply.outer(spread, spread) / spread.max() ** 2)
+    return all(
+        weight @ squares[upper] <= weight.sum() / (n - 1) + 3 * np.sqrt(2 * (weight @ weight)) / n
+        for weight in (np.ones(len(upper[0])), shares[upper])
+    )
 
 
 def wide_frame(X: Matrix, scale: Floats) -> Frame:

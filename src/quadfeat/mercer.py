@@ -442,8 +442,11 @@ def _second_moments(X: Matrix, basis: MercerBasis) -> Floats:
 def _principal(moment: Floats, p: int) -> tuple[Floats, Floats]:
     """The p largest eigenvalues, falling, and their eigenvectors."""
     size = len(moment)
-    values, vectors = eigh(moment, subset_by_index=[max(0, size - p), size - 1])
-    return values[::-1], signed(vectors[:, ::-1])
+    try:
+        values, vectors = eigh(moment, subset_by_index=[max(0, size - p), size - 1])
+    except np.linalg.LinAlgError:  # eigenvalues too close to tell which are the largest
+        values, vectors = np.linalg.eigh(moment)
+    return values[::-1][:p], signed(vectors[:, ::-1][:, :p])
 
 
 # --- landmarks --------------------------------------------------------------------------------
