@@ -413,10 +413,8 @@ class KernelFeatures(FeatureMap):
                 fitted[name] = candidate
         report = _choose(trials, self.criterion, "it did not see" if len(held_out) else "of X")
         chosen = fitted[report.chosen]
-        # Hermite-Mercer learns from all rows, the others from no more than all learners were.
-        learns = isinstance(chosen, _Expansion) and len(learners) < len(X)
-        if learns and (isinstance(chosen, HermiteMercer) or len(learners) < _LEARNERS):
-            chosen.fit(X)
+        if isinstance(chosen, _Expansion) and len(learners) < len(X):
+            chosen.fit(X)  # more rows are better for these, the outermost above all
         return chosen, report
 
     def _within(

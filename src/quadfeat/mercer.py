@@ -32,6 +32,7 @@ _HELD_OUT = 1000
 _JOINT = 4096  # columns beyond which eigenvectors take minutes
 _BLOCK_ENTRIES = 2**19
 _PIVOT_BLOCK = 64
+_PIVOT_WORK = 20_000_000  # rows times points, beyond 4 rows a point
 _TRIANGLE = 64  # columns of a triangular product at once, at least
 
 
@@ -478,7 +479,7 @@ def landmarks(
 ) -> LandmarkBasis:
     """Nystroem features of well-chosen points, for every kernel: at most `p` columns.
 
-    Points are drawn from at most 20 p rows by randomly pivoted Cholesky (Chen, Epperly, Tropp and
+    Points are drawn from up to 20 p rows by randomly pivoted Cholesky (Chen, Epperly, Tropp and
     Webber, 2023), which never draws what others already span, and moved once to the mean of the
     rows nearest to them. With p points the kernel is exact on them. `compress` draws 2 p and
     projects them to the p principal directions of the features of those rows.
@@ -506,7 +507,7 @@ def landmarks(
     (3, 3)
     """
     size = 2 * p if compress else p
-    count = min(len(X), max(1000, min(20 * p, 4000), 4 * size))
+    count = min(len(X), max(1000, 4 * size, min(20 * p, _PIVOT_WORK // p)))
     rows = np.asarray(X[rng.choice(len(X), count, replace=False)], dtype=np.float64)
     points = _nearest_means(kernel, rows, rows[_pivots(kernel, rows, size, rng)])
     basis = _orthonormal(kernel, points)
