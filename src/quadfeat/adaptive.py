@@ -195,8 +195,8 @@ class Landmarks(_Expansion):
     """Nystroem features of well-chosen points, for every kernel.
 
     Points are drawn by randomly pivoted Cholesky and moved to the mean of the rows nearest to
-    them: 1.5 to 9 times less error than as many random rows. Follows clusters that no other map
-    here can see. p kernel values and p^2 / 2 multiply-adds per row.
+    them: mostly 1.5 to 9 times less error than as many random rows, and up to 40 times where tails
+    are heavy. Follows clusters that no other map here can see. p kernel values and p^2 / 2 multiply-adds per row.
 
     Parameters
     ----------
