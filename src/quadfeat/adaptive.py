@@ -196,7 +196,8 @@ class Landmarks(_Expansion):
 
     Points are drawn by randomly pivoted Cholesky and moved to the mean of the rows nearest to
     them: mostly 1.5 to 9 times less error than as many random rows, and up to 40 times where tails
-    are heavy. Follows clusters that no other map here can see. p kernel values and p^2 / 2 multiply-adds per row.
+    are heavy. Follows clusters that no other map here can see. p kernel values and p^2 / 2
+    multiply-adds per row.
 
     Parameters
     ----------
