@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, make_blobs, make_swiss_roll
 from sklearn.kernel_approximation import Nystroem
 from sklearn.preprocessing import StandardScaler
@@ -147,6 +148,15 @@ def test_residuals_bound_the_error_of_every_pair(make):
     r = features.residual(far) + 1e-12
     assert np.all(error <= np.sqrt(np.multiply.outer(r, r)))
     assert features.residual(test[:20] + 5.0).mean() > 3 * features.residual(test).mean()
+
+
+@pytest.mark.parametrize("kernel", [qf.Gaussian(0.05), qf.Laplacian(0.05)], ids=repr)
+def test_the_choice_of_the_front_door_has_learned_from_all_rows(kernel, rng):
+    X = rng.normal(size=(6000, 4))  # more than candidates learn from
+    chosen = qf.KernelFeatures(kernel, n_components=30, random_state=0).fit(X).map_
+    assert isinstance(chosen, qf.HermiteMercer | qf.Landmarks)
+    again = clone(chosen).fit(X)
+    np.testing.assert_array_equal(chosen.transform(X[:50]), again.transform(X[:50]))
 
 
 @pytest.mark.parametrize("columns", [40, 500])  # moved by either of two methods

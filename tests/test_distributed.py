@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 import quadfeat as qf
 from quadfeat.data import source
-from quadfeat.distributed import Partitions
+from quadfeat.distributed import ClusterStream, Partitions
 from quadfeat.survey import survey
 
 N, D, P = 6000, 5, 64
@@ -170,6 +170,34 @@ def test_only_sums_travel_between_workers(cluster, rows):
     sizes = [size for log in logs.values() for entry in log for size in entry["keys"].values()]
     # The square sum, the vectors beside it, and what Dask wraps them in.
     assert sizes and max(sizes) < 8 * p * (p + 5) + 10_000 < chunk * p * 8 / 2
+
+
+class Precisions:
+    """Sums that note the precision of what is added."""
+
+    def __init__(self):
+        self.seen = set()
+
+    def blank(self):
+        return Precisions
+
+    def add(self, Z, y, weight):
+        self.seen.add(Z.dtype.name)
+
+    def merge(self, other):
+        self.seen |= other.seen
+
+
+@pytest.mark.parametrize(("dtype", "seen"), [("float32", "float32"), (None, "float64")])
+def test_a_dtype_is_that_of_the_features_on_the_workers(rows, dtype, seen):
+    X, y = rows
+    parts = Partitions(*_lazy(X.astype(np.float64), y), dtype=dtype)
+    assert {block.X.dtype.name for block in parts.blocks()} == {seen}
+    assert parts.survey(labels=False).X.dtype == seen
+    features = qf.RandomFourier(qf.Gaussian(0.3), n_components=8, random_state=0).fit(X)
+    found = Precisions()
+    ClusterStream(parts, features, lambda block: (block.y, block.weight)).gather(found)
+    assert found.seen == {seen}
 
 
 def test_text_among_the_numbers_is_named_whatever_the_precision():
