@@ -1,4 +1,4 @@
-"""Laws of the expansions around the data: frames, Hermite-Mercer, compression, landmarks."""
+"""Laws of the frame of the data, and of Hermite-Mercer expansions in it."""
 
 from __future__ import annotations
 
@@ -7,43 +7,18 @@ import itertools
 import numpy as np
 import pytest
 from scipy import stats
-from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_swiss_roll
 
-from quadfeat import frames, grids, mercer
-from quadfeat.kernels import Anova, Cauchy, Convolution, Gaussian, Kernel, Laplacian, Matern
-from quadfeat.polish import _pairs_error, descend, polish
-from quadfeat.reweight import approximate_gram
+from quadfeat import frames, landmarks, mercer
+from quadfeat.kernels import Anova, Convolution, Gaussian, Matern
 
-EPS = np.finfo(float).eps
-
-
-def features(X, basis):
-    out = np.empty((len(X), basis.n_columns), dtype=X.dtype)
-    mercer.evaluate(X, basis, out)
-    return out
-
-
-def landmark_features(X, kernel, basis):
-    out = np.empty((len(X), basis.projection.shape[1]))
-    mercer.evaluate_landmarks(X, kernel, basis, out)
-    return out
-
-
-def violations(kernel, X, Z, rounding=None):
-    """How often |k - z.z| exceeds sqrt(r r), with r raised by the rounding of a sum to k(x, x)."""
-    gram = kernel(X)
-    rounding = 4 * (Z.shape[1] + 50) * EPS * gram[0, 0] if rounding is None else rounding
-    residual = np.maximum(gram.diagonal() - np.einsum("ij,ij->i", Z, Z), 0) + rounding
-    return int((np.abs(gram - Z @ Z.T) > np.sqrt(np.outer(residual, residual))).sum())
-
-
-def landmark_rounding(basis):
-    """What K^(-1/2) makes of the rounding of kernel values, relative to k(x, x)."""
-    return 4 * EPS * len(basis.points) * np.linalg.norm(basis.projection, 2)
-
-
-def standardised(X):
-    return (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1)
+from .expansion_laws import (
+    DATA,
+    EPS,
+    features,
+    landmark_features,
+    landmark_rounding,
+    violations,
+)
 
 
 def normal_expansion(variance, p, gamma=1.0):
@@ -53,19 +28,6 @@ def normal_expansion(variance, p, gamma=1.0):
     scale = np.full(d, np.sqrt(gamma))
     own = frames.frame(frames.Moments(1, np.zeros(d), np.diag(variance)), scale)
     return mercer._expand(groups, [scale], [own], 1.0, p)
-
-
-DATA = {
-    "cancer": standardised(load_breast_cancer().data),
-    "cancer5": standardised(load_breast_cancer().data[:, :5]),
-    "digits": standardised(load_digits().data[:600]),
-    "wine": standardised(load_wine().data),
-    "roll": standardised(make_swiss_roll(600, random_state=0)[0]),
-    "line": np.random.default_rng(0).normal(size=(500, 1)) * 3,
-    "heavy": np.random.default_rng(0).standard_t(2, size=(500, 6)),
-    "clusters": np.random.default_rng(0).normal(size=(500, 3)) * 0.01
-    + np.repeat(np.random.default_rng(1).normal(size=(10, 3)) * 3, 50, axis=0),
-}
 
 
 # --- moments and frames --------------------------------------------------------------------------
@@ -301,7 +263,7 @@ def test_degenerate_data_keeps_the_law(X):
                 Z = features(X, basis)
                 assert np.isfinite(Z).all()
                 assert violations(kernel, X + 0.1, features(X + 0.1, basis)) == 0
-        basis = mercer.landmarks(kernel, X, p, np.random.default_rng(0))
+        basis = landmarks.landmarks(kernel, X, p, np.random.default_rng(0))
         Z = landmark_features(X + 0.1, kernel, basis)
         assert violations(kernel, X + 0.1, Z, landmark_rounding(basis)) == 0
 
@@ -393,180 +355,3 @@ def test_compression_shares_columns_among_groups():
     assert violations(kernel, X, Z) == 0
     plain = features(X, mercer.hermite_mercer(kernel, X, 30))
     assert (Z**2).sum() > (plain**2).sum()
-
-
-# --- landmarks -----------------------------------------------------------------------------------
-KERNELS: list[Kernel] = [
-    Gaussian(0.05),
-    Laplacian(0.05),
-    Cauchy(0.05),
-    Matern(1.5, 0.05),
-    Anova(Gaussian(0.1), [[0, 1], [2, 3, 4]]),
-    Gaussian(0.05) + 0.5 * Laplacian(0.1),
-]
-
-
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-@pytest.mark.parametrize("compress", [False, True])
-def test_landmarks_keep_the_law_for_every_kernel(kernel, compress):
-    X = DATA["wine"]
-    basis = mercer.landmarks(kernel, X[::2], 30, np.random.default_rng(0), compress=compress)
-    Z = landmark_features(X, kernel, basis)
-    assert Z.shape == (len(X), 30)
-    assert violations(kernel, X, Z, kernel.at_zero(13) * landmark_rounding(basis)) == 0
-
-
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-def test_landmarks_are_exact_on_themselves(kernel):
-    basis = mercer.landmarks(kernel, DATA["wine"], 40, np.random.default_rng(0))
-    Z = landmark_features(basis.points, kernel, basis)
-    gram = kernel(basis.points)
-    # Directions below the cut are left out: at most their size, and rounding.
-    cut = len(gram) * EPS * np.linalg.eigvalsh(gram)[-1]
-    bound = cut + 4 * gram[0, 0] * landmark_rounding(basis)
-    assert np.abs(Z @ Z.T - gram).max() <= bound
-
-
-def test_landmarks_of_a_row_do_not_depend_on_its_neighbours():
-    X, kernel = DATA["digits"], Gaussian(0.005)
-    basis = mercer.landmarks(kernel, X, 100, np.random.default_rng(0))
-    assert basis.triangular
-    whole = landmark_features(X, kernel, basis)
-    for rows in (slice(0, 1), slice(7, 9), slice(100, 400)):
-        alone = landmark_features(X[rows], kernel, basis)
-        np.testing.assert_allclose(alone, whole[rows], atol=landmark_rounding(basis))
-
-
-def test_landmarks_take_every_projection():
-    X, kernel = DATA["wine"], Gaussian(0.05)
-    basis = mercer.landmarks(kernel, X, 30, np.random.default_rng(0))
-    values, vectors = np.linalg.eigh(kernel(basis.points))
-    root = mercer.LandmarkBasis(basis.points, (vectors / np.sqrt(values)) @ vectors.T)
-    assert not root.triangular
-    ours, theirs = (landmark_features(X, kernel, each) for each in (basis, root))
-    bound = 4 * landmark_rounding(basis) + 4 * landmark_rounding(root)
-    np.testing.assert_allclose(ours @ ours.T, theirs @ theirs.T, atol=bound)
-
-
-@pytest.mark.parametrize("seed", range(12, 15))
-def test_narrow_kernels_are_compressed_too(seed):
-    """Their second moments are all but equal, and some eigensolvers give up on them."""
-    X, kernel = np.random.default_rng(seed).normal(size=(300, 5)), Gaussian(20.0)
-    basis = mercer.landmarks(kernel, X, 100, np.random.default_rng(0), compress=True)
-    assert basis.projection.shape == (200, 100)
-    assert violations(kernel, X, landmark_features(X, kernel, basis)) == 0
-
-
-def test_landmarks_cope_with_duplicates_and_few_rows():
-    X = np.repeat(np.random.default_rng(0).normal(size=(7, 2)), 50, axis=0)
-    basis = mercer.landmarks(Gaussian(0.5), X, 32, np.random.default_rng(0))
-    assert len(basis.points) == 7
-    Z = landmark_features(X, Gaussian(0.5), basis)
-    np.testing.assert_allclose(Z @ Z.T, Gaussian(0.5)(X), atol=1e-9)
-
-
-def test_landmarks_beat_random_rows_on_clusters():
-    X, kernel = DATA["clusters"], Gaussian(0.2)
-    rng = np.random.default_rng(0)
-    chosen = mercer.landmarks(kernel, X, 10, rng)
-    some = X[rng.choice(len(X), 10, replace=False)]
-    drawn = mercer._orthonormal(kernel, some)
-    ours, theirs = (
-        np.mean((Z @ Z.T - kernel(X)) ** 2)
-        for Z in (landmark_features(X, kernel, basis) for basis in (chosen, drawn))
-    )
-    assert ours < theirs / 4
-
-
-# --- grids in the frame --------------------------------------------------------------------------
-@pytest.mark.parametrize("n", [1, 2, 7, 64, 101])
-@pytest.mark.parametrize("name", ["roll", "cancer5", "line", "wine"])
-def test_a_framed_grid_is_mirrored_to_the_last_bit_and_fits_its_columns(name, n):
-    X = DATA[name]
-    grid = frames.framed_grid(Gaussian("median").resolve(X), X, n)
-    rule = grid.unframed
-    np.testing.assert_array_equal(rule.nodes, -rule.nodes[::-1])
-    np.testing.assert_array_equal(rule.weights, rule.weights[::-1])
-    assert (rule.weights > 0).all()
-    assert abs(rule.weights.sum() - 1) < 10 * EPS
-    assert len(rule) <= n
-    assert len(grids.fold(rule)) == (len(rule) + 1) // 2
-    assert 0 <= grid.omitted <= 1
-
-
-def test_pruning_keeps_the_largest_weights_and_errs_by_twice_what_it_omits():
-    axes = [Gaussian(1.0).gauss(n) for n in (5, 4, 3)]
-    full, pruned = grids.tensor(*axes), frames._pruned(axes, 30)
-    kept = np.sort(full.weights)[::-1][:30]
-    np.testing.assert_allclose(
-        np.sort(pruned.rule.weights)[::-1] * (1 - pruned.omitted), kept, rtol=1e-12
-    )
-    assert abs(pruned.omitted - (1 - kept.sum())) < 1e-14
-    gaps = np.random.default_rng(0).normal(size=(2000, 3)) * 2
-    assert np.abs(pruned.rule(gaps) - full(gaps)).max() <= 2 * pruned.omitted + 100 * EPS
-
-
-def test_a_framed_grid_does_not_notice_a_rotation():
-    X = DATA["roll"] * [1.0, 0.4, 0.1]
-    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
-    first, second = (frames.framed_grid(Gaussian(0.5), rows, 48).unframed for rows in (X, X @ turn))
-    gaps = X[:100] - X[100:200]
-    np.testing.assert_allclose(first(gaps), second(gaps @ turn), atol=1e-9)
-
-
-def test_polishing_lowers_the_error_of_unseen_pairs():
-    X = DATA["roll"]
-    kernel, rng = Gaussian("median").resolve(X), np.random.default_rng(0)
-    rule = frames.framed_grid(kernel, X[::2], 32).unframed
-    nodes, weights = rule.nodes[16:], 2 * rule.weights[16:]
-    better = polish(nodes, weights, kernel.at, X[::2], rng)
-    gaps = X[1::2][:, None] - X[1::2]
-    gaps = gaps[np.triu_indices(len(gaps), 1)]
-    before, after = (
-        np.mean((np.cos(gaps @ w.T) @ a - kernel.at(gaps)) ** 2)
-        for w, a in ((nodes, weights), better)
-    )
-    assert after < before / 4
-    assert (better[1] >= 0).all()
-
-
-def test_descending_lowers_the_error_of_unseen_pairs_and_leaves_zero_where_it_is():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(800, 30)) * np.linspace(1.5, 0.2, 30)
-    kernel = Gaussian("median").resolve(X)
-    nodes = np.sqrt(2 * kernel.gamma) * rng.normal(size=(60, 30))
-    nodes[7] = 0
-    weights = np.full(60, 1 / 60)
-    better = descend(nodes, weights, kernel, X[::2], rng)
-    exact, apart = kernel(X[1::2]), ~np.eye(400, dtype=bool)
-    before, after = (
-        np.mean((approximate_gram(X[1::2] @ w.T, a) - exact)[apart] ** 2)
-        for w, a in ((nodes, weights), better)
-    )
-    assert after < before / 4
-    assert (better[1] >= 0).all()
-    assert not better[0][7].any()
-
-
-def test_the_slope_of_the_pairs_error_is_its_derivative():
-    rng = np.random.default_rng(0)
-    X, point, step = rng.normal(size=(20, 3)), rng.normal(size=5 * 4), rng.normal(size=5 * 4)
-    gram = Gaussian(0.3)(X)
-    slope = _pairs_error(point, 5, X, gram)[1] @ step
-    h = 1e-5
-    ends = [_pairs_error(point + sign * h * step, 5, X, gram)[0] for sign in (-1, 1)]
-    # Central differences err by h^2 of the third derivative, and by rounding / h.
-    assert abs((ends[1] - ends[0]) / (2 * h) - slope) < 1e-6 * abs(slope) + 1e-8
-
-
-def test_the_second_landmark_follows_the_residual_of_the_first():
-    """Rows 0, 1 and 2 on a line: the chance of each second row is 1 - k^2, normalised."""
-    X, kernel = np.array([[0.0], [0.5], [1.5]]), Gaussian(1.0)
-    left = 1 - kernel(X) ** 2
-    expected = left / left.sum(axis=1, keepdims=True) / 3
-    found = np.zeros((3, 3))
-    draws = 4000
-    for seed in range(draws):
-        first, second = mercer._pivots(kernel, X, 2, np.random.default_rng(seed))
-        found[first, second] += 1 / draws
-    assert np.all(np.abs(found - expected) < 5 * np.sqrt(expected / draws) + 1e-12)

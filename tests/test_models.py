@@ -311,6 +311,17 @@ def test_a_dtype_is_that_of_rows_converted_before(waves, alpha, tmp_path):
     assert thin.predict(sparse.csr_array(X)).shape == (300,)
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_rows_too_large_for_the_dtype_are_named(waves, form):
+    X, y = waves
+    model = qf.KernelRegressor(fixed(), alpha=0.3, dtype="float32").fit(X, y)
+    X = X.copy()
+    X[3, 1] = 1e39
+    for use in (lambda: model.predict(form(X)), lambda: clone(model).fit(form(X), y)):
+        with pytest.raises(ValueError, match=r"row 3, column 1 .* too large for float32"):
+            use()
+
+
 def test_an_iterator_is_read_once_by_ridge_and_refused_by_passes(waves):
     X, y = waves
     codes = np.digitize(y, [-1.0, 1.0])

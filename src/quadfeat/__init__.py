@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ._engine import engine_info as engine_info
     from .adaptive import FramedGrid as FramedGrid
-    from .adaptive import HermiteMercer as HermiteMercer
     from .adaptive import KernelFeatures as KernelFeatures
-    from .adaptive import Landmarks as Landmarks
+    from .expansions import HermiteMercer as HermiteMercer
+    from .expansions import Landmarks as Landmarks
     from .features import FeatureMap as FeatureMap
     from .fourier import DenseGrid as DenseGrid
     from .fourier import OrthogonalFourier as OrthogonalFourier
@@ -44,9 +44,9 @@ __version__ = "0.1.0"
 _HOMES = {
     "engine_info": "_engine",
     "FramedGrid": "adaptive",
-    "HermiteMercer": "adaptive",
+    "HermiteMercer": "expansions",
     "KernelFeatures": "adaptive",
-    "Landmarks": "adaptive",
+    "Landmarks": "expansions",
     "FeatureMap": "features",
     "DenseGrid": "fourier",
     "OrthogonalFourier": "fourier",

@@ -217,19 +217,20 @@ class KernelModel(BaseEstimator, ABC):
         """The features of X, some rows at a time, in a reused buffer."""
         check_is_fitted(self)
         if _is_stream(X):
-            blocks = source(X, columns=self._columns()).blocks()
+            made = source(X, columns=self._columns())
         else:
-            X = validate_data(
-                self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
+            made = source(
+                validate_data(
+                    self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
+                )
             )
-            blocks = iter([Block(X)])
         p = self.features_._n_features_out
-        for block in blocks:
-            dtype = np.dtype(self.dtype or block.X.dtype)
+        for block in made.astype(self.dtype).blocks():
+            dtype = block.X.dtype
             rows = int(np.clip(_PREDICTED // (p * dtype.itemsize), 64, 8192))
             buffer = np.empty((min(rows, len(block)), p), dtype=dtype)
             for first in range(0, len(block), rows):
-                some = block.X[first : first + rows].astype(dtype, copy=False)
+                some = block.X[first : first + rows]
                 Z = buffer[: some.shape[0]]
                 evaluate(self.features_, some, Z)
                 yield Z

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from . import adaptive, fourier, frames, kernels, mercer
+from . import adaptive, expansions, fourier, frames, kernels, landmarks, mercer
 from ._reference import FourierPlan, KroneckerPlan
 from .features import FeatureMap, FourierMap
 from .kernels import Kernel
@@ -295,7 +295,7 @@ def _finish_basis(basis: mercer.MercerBasis) -> None:
         require(len(basis.projection) == basis.n_pool, "a projection does not fit its columns")
 
 
-def _finish_landmarks(basis: mercer.LandmarkBasis) -> None:
+def _finish_landmarks(basis: landmarks.LandmarkBasis) -> None:
     require(len(basis.projection) == len(basis.points) > 0, "landmarks and projection differ")
 
 
@@ -329,7 +329,7 @@ _BUNDLES = (
     data_class(mercer.Expansion, _finish_expansion),
     data_class(mercer.MercerBasis, _finish_basis, expansions=list_of(instance(mercer.Expansion))),
     data_class(
-        mercer.LandmarkBasis,
+        landmarks.LandmarkBasis,
         _finish_landmarks,
         points=array(_floats, 2),
         projection=array(_floats, 2),
@@ -374,11 +374,11 @@ def _columns(made: Any, d: int) -> int:
         require(not isinstance(made.map_, adaptive.KernelFeatures), "a choice of a choice")
         made.signs_ = made.map_.signs_
         return int(made.map_._n_features_out)
-    if isinstance(made, adaptive.HermiteMercer):
+    if isinstance(made, expansions.HermiteMercer):
         for each in made.basis_.expansions:
             _check_indices(each.axes, d, "axes")
         return made.basis_.n_columns
-    if isinstance(made, adaptive.Landmarks):
+    if isinstance(made, expansions.Landmarks):
         require(made.basis_.points.shape[1] == d, "the landmarks have other columns")
         return int(made.basis_.projection.shape[1])
     return _fourier_columns(made, d)
@@ -458,8 +458,8 @@ _MAPS = (
     _map(fourier.QuasiRandomFourier, _fourier),
     _map(fourier.SphericalRadial, _fourier),
     _map(adaptive.FramedGrid, {**_fourier, "_framed": instance(frames.PrunedGrid)}),
-    _map(adaptive.HermiteMercer, {**_signed, "basis_": instance(mercer.MercerBasis)}),
-    _map(adaptive.Landmarks, {**_signed, "basis_": instance(mercer.LandmarkBasis)}),
+    _map(expansions.HermiteMercer, {**_signed, "basis_": instance(mercer.MercerBasis)}),
+    _map(expansions.Landmarks, {**_signed, "basis_": instance(landmarks.LandmarkBasis)}),
     _map(
         adaptive.KernelFeatures,
         {**_common, "map_": instance(FeatureMap), "report_": instance(adaptive.Report)},

@@ -108,9 +108,10 @@ class Source:
                 at = np.flatnonzero(~np.isfinite(where.data))[0]
                 i, j = where.row[at], where.col[at]
             column = j if self.columns is None else repr(self.columns[j])
+            large = " or too large for float32" if block.X.dtype == np.float32 else ""
             raise ValueError(
-                f"{self.name}: the value in row {row + i}, column {column} is missing or not "
-                f"finite; impute it or leave the row out"
+                f"{self.name}: the value in row {row + i}, column {column} is missing, not finite"
+                f"{large}; impute it or leave the row out"
             )
         for what, vector in (("target", block.y), ("weight", block.weight)):
             strange = None if vector is None else _strange(vector)

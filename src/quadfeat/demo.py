@@ -15,7 +15,8 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import LabelBinarizer
 
-from .adaptive import HermiteMercer, KernelFeatures, Landmarks
+from .adaptive import KernelFeatures
+from .expansions import HermiteMercer, Landmarks
 from .features import FeatureMap
 from .fourier import (
     OrthogonalFourier,

@@ -1,6 +1,6 @@
-"""Expansions around the data: Hermite-Mercer eigenfunctions, and landmarks.
+"""Hermite-Mercer eigenfunctions: an expansion of the Gaussian kernel around the data.
 
-Both give features z with k(x, y) - z(x) . z(y) positive semi-definite, so that the residual
+Features z with k(x, y) - z(x) . z(y) positive semi-definite, so that the residual
 r(x) = k(x, x) - |z(x)|^2 bounds the error of every pair: |k(x, y) - z(x) . z(y)| is at most
 sqrt(r(x) r(y)) by Cauchy and Schwarz, for any data, seen or not.
 """
@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import eigh, solve_triangular
-from scipy.linalg.lapack import dpstrf
 
+from . import _engine
 from .frames import Frame, Moments, frame, largest_products, moments, signed, wide_frame
 from .kernels import AxisKernels, Gaussian, Group, Kernel
 from .rules import Floats
@@ -31,9 +29,6 @@ _WIDE = 2048  # columns beyond which the frame comes from a sample of rows
 _HELD_OUT = 1000
 _JOINT = 4096  # columns beyond which eigenvectors take minutes
 _BLOCK_ENTRIES = 2**19
-_PIVOT_BLOCK = 64
-_PIVOT_WORK = 20_000_000  # rows times points, beyond 4 rows a point
-_TRIANGLE = 64  # columns of a triangular product at once, at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +205,7 @@ def residual(X: Matrix, basis: MercerBasis, at_zero: float) -> Floats:
     for start in range(0, len(X), rows):
         some = X[start : start + rows]
         Z = np.empty((len(some), basis.n_columns), dtype=X.dtype)
-        evaluate(some, basis, Z)
+        _engine.mercer(some, basis, Z, twin=evaluate)
         left[start : start + rows] -= np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
     return left
 
@@ -406,13 +401,13 @@ def compress(basis: MercerBasis, X: Matrix, p: int) -> MercerBasis:
         if not joint:
             return basis
     moment = _second_moments(X, basis)
-    return replace(basis, projection=np.ascontiguousarray(_principal(moment, p)[1]))
+    return replace(basis, projection=np.ascontiguousarray(principal(moment, p)[1]))
 
 
 def _compress_groups(basis: MercerBasis, X: Matrix, p: int) -> MercerBasis:
     """Every group's columns projected by their own second moments; one each where p allows."""
     singles = [MercerBasis((each,)) for each in basis.expansions]
-    found = [_principal(_second_moments(X, single), p) for single in singles]
+    found = [principal(_second_moments(X, single), p) for single in singles]
     values = np.concatenate([values for values, _ in found])
     owner = np.repeat(np.arange(len(found)), [len(values) for values, _ in found])
     order = np.argsort(-values, kind="stable")
@@ -435,152 +430,12 @@ def _second_moments(X: Matrix, basis: MercerBasis) -> Floats:
     for start in range(0, len(X), rows):
         some = X[start : start + rows].astype(np.float64)
         Z = np.empty((len(some), basis.n_columns))
-        evaluate(some, basis, Z)
+        _engine.mercer(some, basis, Z, twin=evaluate)
         total += Z.T @ Z
     return total / len(X)
 
 
-def _principal(moment: Floats, p: int) -> tuple[Floats, Floats]:
+def principal(moment: Floats, p: int) -> tuple[Floats, Floats]:
     """The p largest eigenvalues, falling, and their eigenvectors."""
-    size = len(moment)
-    try:
-        values, vectors = eigh(moment, subset_by_index=[max(0, size - p), size - 1])
-    except np.linalg.LinAlgError:  # eigenvalues too close to tell which are the largest
-        values, vectors = np.linalg.eigh(moment)
+    values, vectors = np.linalg.eigh(moment)
     return values[::-1][:p], signed(vectors[:, ::-1][:, :p])
-
-
-# --- landmarks --------------------------------------------------------------------------------
-@dataclass(frozen=True, eq=False)
-class LandmarkBasis:
-    """Features k(x, points) @ projection: `points` (m, d), `projection` (m, p)."""
-
-    points: Floats
-    projection: Floats
-
-    @cached_property
-    def triangular(self) -> bool:
-        """Whether half of the projection is zeros, and the product with it half the work."""
-        size, columns = self.projection.shape
-        return size == columns and not np.tril(self.projection, -1).any()
-
-    @property
-    def parts(self) -> Iterator[tuple[slice, int]]:
-        """Columns of the features, and how many points they depend on."""
-        size, columns = self.projection.shape
-        width = max(_TRIANGLE, columns // 8) if self.triangular else columns
-        for first in range(0, columns, width):
-            last = min(first + width, columns)
-            yield slice(first, last), last if self.triangular else size
-
-
-def landmarks(
-    kernel: Kernel, X: Matrix, p: int, rng: np.random.Generator, *, compress: bool = False
-) -> LandmarkBasis:
-    """Nystroem features of well-chosen points, for every kernel: at most `p` columns.
-
-    Points are drawn from up to 20 p rows by randomly pivoted Cholesky (Chen, Epperly, Tropp and
-    Webber, 2023), which never draws what others already span, and moved once to the mean of the
-    rows nearest to them. With p points the kernel is exact on them. `compress` draws 2 p and
-    projects them to the p principal directions of the features of those rows.
-    O(rows p^2) to make, p kernel values and p^2 / 2 multiply-adds per row to apply (twice and four
-    times that with `compress`). Fewer columns than p where X has fewer distinct rows. The residual
-    law holds.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        With its numbers resolved.
-    X : (n, d)
-        The data.
-    p : int
-        Columns.
-    rng : Generator
-        Draws the rows and the points.
-    compress : bool
-        Whether to draw a pool of 2 p points.
-
-    Examples
-    --------
-    >>> X = np.repeat(np.eye(3), 5, axis=0)
-    >>> landmarks(Gaussian(1.0), X, 8, np.random.default_rng(0)).points.shape
-    (3, 3)
-    """
-    size = 2 * p if compress else p
-    count = min(len(X), max(1000, 4 * size, min(20 * p, _PIVOT_WORK // p)))
-    rows = np.asarray(X[rng.choice(len(X), count, replace=False)], dtype=np.float64)
-    points = _nearest_means(kernel, rows, rows[_pivots(kernel, rows, size, rng)])
-    basis = _orthonormal(kernel, points)
-    if not compress:
-        return basis
-    Z = kernel(rows, basis.points) @ basis.projection
-    projection = basis.projection @ _principal(Z.T @ Z / len(Z), p)[1]
-    return LandmarkBasis(basis.points, np.ascontiguousarray(projection))
-
-
-def evaluate_landmarks(X: Matrix, kernel: Kernel, basis: LandmarkBasis, out: Matrix) -> None:
-    """Write the features of X (n, d) into out (n, p); computed in double precision."""
-    rows = max(1, _BLOCK_ENTRIES // len(basis.points))
-    for start in range(0, len(X), rows):
-        some = slice(start, start + rows)
-        gram = kernel(X[some], basis.points)
-        for columns, used in basis.parts:
-            out[some, columns] = gram[:, :used] @ basis.projection[:used, columns]
-
-
-def _pivots(kernel: Kernel, X: Floats, size: int, rng: np.random.Generator) -> Integers:
-    """At most `size` rows, each drawn in proportion to what those before leave unexplained.
-
-    A block is drawn at once and each row of it kept with the probability that those kept before
-    it have left: the same law as one by one, by matrix products (Epperly, Tropp and Webber, 2024).
-    """
-    size = min(size, len(X))
-    left = np.full(len(X), kernel.at_zero(X.shape[1]))
-    floor = 1e-10 * left[0]  # below this a factor is mostly the rounding of those before it
-    factors = np.empty((size, len(X)))
-    drawn: Integers = np.empty(0, dtype=np.int64)
-    while len(drawn) < size:
-        total = np.cumsum(np.where(left > floor, left, 0.0))
-        if total[-1] == 0:
-            break
-        some = np.searchsorted(total, rng.random(_PIVOT_BLOCK) * total[-1], side="right")
-        before = factors[: len(drawn)]
-        columns = kernel(X[some], X) - before[:, some].T @ before
-        kept = _kept(columns[:, some], left[some], floor, rng)[: size - len(drawn)]
-        corner = np.linalg.cholesky(columns[np.ix_(kept, some[kept])])
-        own = factors[len(drawn) : len(drawn) + len(kept)]
-        own[:] = np.linalg.solve(corner, columns[kept])
-        left = left - np.einsum("ij,ij->j", own, own)
-        drawn = np.concatenate([drawn, some[kept]])
-        left[drawn] = 0.0
-    return drawn
-
-
-def _kept(gram: Floats, before: Floats, floor: float, rng: np.random.Generator) -> Integers:
-    """Which rows of a block to keep, given what was `before` and their `gram` of it."""
-    gram, kept = gram.copy(), []
-    for i, chance in enumerate(rng.random(len(gram))):
-        if gram[i, i] > max(floor, chance * before[i]):
-            kept.append(i)
-            gram -= np.multiply.outer(gram[:, i], gram[i] / gram[i, i])
-    return np.array(kept or [0], dtype=np.int64)
-
-
-def _nearest_means(kernel: Kernel, X: Floats, points: Floats) -> Floats:
-    """Each point moved to the mean of the rows it is most similar to; one step of k-means."""
-    similar = kernel(X, points)
-    nearest = np.argmax(similar, axis=1)
-    seen = similar[np.arange(len(X)), nearest] > 0  # where all underflow there is no nearest
-    totals, counts = np.zeros_like(points), np.bincount(nearest[seen], minlength=len(points))
-    np.add.at(totals, nearest[seen], X[seen])
-    return np.where(counts[:, None] > 0, totals / np.maximum(counts, 1)[:, None], points)
-
-
-def _orthonormal(kernel: Kernel, points: Floats) -> LandmarkBasis:
-    """Features that give the kernel of the points exactly; without those that others imply."""
-    gram = kernel(points)
-    tolerance = len(gram) * np.finfo(float).eps * gram[0, 0]
-    factor, order, rank, _ = dpstrf(gram, tol=tolerance)
-    kept, upper = order[:rank] - 1, np.triu(factor[:rank, :rank])
-    inverse = solve_triangular(upper, np.eye(rank))
-    return LandmarkBasis(points[kept], np.ascontiguousarray(inverse))

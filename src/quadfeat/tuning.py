@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from .adaptive import HermiteMercer, KernelFeatures
+from .adaptive import KernelFeatures
+from .expansions import HermiteMercer
 from .features import FeatureMap, Matrix
 from .fourier import QuasiRandomFourier
 from .kernels import Gaussian

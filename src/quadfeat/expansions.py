@@ -1,0 +1,189 @@
+"""Maps that expand the kernel around the data: Hermite-Mercer eigenfunctions, and landmarks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from . import _engine, bounds, landmarks, mercer
+from ._checks import check_count, generator
+from ._enclosure import ROUNDING
+from .features import FeatureMap, Matrix
+from .kernels import Kernel
+from .rules import Floats
+
+_COMPRESSORS = 20_000  # rows that a compression learns from
+
+
+class ExpansionMap(FeatureMap):
+    """A map around the data: k - z.z is positive semi-definite, so a residual bounds its error."""
+
+    def residual(self, X: Any) -> Floats:
+        """r(x) = k(x, x) - |z(x)|^2 for each row: 0 where the features are exact, (n,).
+
+        |k(x, y) - z(x) . z(y)| <= sqrt(r(x) r(y)) for all rows, seen or not; a row unlike the data
+        of `fit` shows by a large residual.
+        """
+        parts = [self._missing(block) for block in self.transform_blocks(X)]
+        return np.maximum(np.concatenate(parts), 0.0)
+
+    def _missing(self, Z: Matrix) -> Floats:
+        """k(0) - |z|^2 for rows of features."""
+        return self._at_zero() - np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
+
+    def _rounding(self, Z: Matrix) -> Floats:
+        """What rounding may add to the residual, and so to the error, at rows of features."""
+        return np.full(len(Z), ROUNDING * self._at_zero())
+
+    def _worst(self, X: Floats) -> float:
+        """The largest residual of rows and of what rounding may add, relative to k(0)."""
+        worst = [
+            float((np.maximum(self._missing(block), 0.0) + self._rounding(block)).max())
+            for block in self._blocks(X)
+        ]
+        return max(worst) / self._at_zero()
+
+    def _at_zero(self) -> float:
+        check_is_fitted(self)
+        return self.kernel_.at_zero(self.n_features_in_)
+
+    def _certify(self, region: bounds.Region, X: Floats | None) -> bounds.Certificate:
+        if X is None:
+            raise ValueError(
+                f"{type(self).__name__} is certified on rows, certificate(X), not on a diameter or "
+                f"a box; DenseGrid, SparseGrid(weights='signed') and PolynomiallyExact are"
+            )
+        return bounds.Certificate(
+            self._worst(X), f"pairs of these {len(X)} rows", "sqrt(r(x) r(y))"
+        )
+
+    def _largest_error(self, X: Floats, Y: Floats) -> float:
+        return float(np.sqrt(self._worst(X) * self._worst(Y)))
+
+
+class HermiteMercer(ExpansionMap):
+    """The largest eigenfunctions of the Gaussian kernel under a Gaussian fitted to the data.
+
+    Products of Hermite functions along principal directions (Fasshauer and McCourt, 2012); needs
+    the mean and covariance of the data only, and one multiply per feature. On smooth data 10 to
+    10,000 times less error than random Fourier features. It is not shift-invariant: data moved
+    far away is seen worse, and `residual` tells so. Tight clusters are better served by
+    `Landmarks`.
+
+    Parameters
+    ----------
+    kernel : Gaussian or a sum over groups of Gaussian kernels, default Gaussian("scale")
+    n_components : int, columns
+    compress : bool
+        Expand to four times the columns and project on the principal ones: less error on
+        correlated or heavy-tailed data, for a product of 4 p x p per row. For p up to about 512.
+    random_state : int, RandomState or None
+        Draws the rows that `compress` learns from where there are more than 20,000.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> features = HermiteMercer(Gaussian(0.5), n_components=100).fit(X)
+    >>> bool(features.residual(X).mean() < 1e-3)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        n_components: int = 256,
+        compress: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.compress = compress
+        self.random_state = random_state
+
+    def _check(self) -> None:
+        check_count("n_components", self.n_components, example=256)
+
+    def _build(self, X: Matrix) -> int:
+        width = 4 * self.n_components if self.compress else self.n_components
+        basis = mercer.hermite_mercer(self.kernel_, X, width)
+        if self.compress and basis.n_columns > self.n_components:
+            rows = X
+            if len(X) > _COMPRESSORS:
+                drawn = generator(self.random_state).choice(len(X), _COMPRESSORS, replace=False)
+                rows = X[np.sort(drawn)]
+            basis = mercer.compress(basis, rows, self.n_components)
+        self.basis_ = basis
+        self.signs_ = np.ones(basis.n_columns)
+        return basis.n_columns
+
+    def _evaluate(self, X: Matrix, out: Matrix) -> None:
+        _engine.mercer(X, self.basis_, out, twin=mercer.evaluate)
+
+
+class Landmarks(ExpansionMap):
+    """Nystroem features of well-chosen points, for every kernel.
+
+    Points are drawn by randomly pivoted Cholesky and moved to the mean of the rows nearest to
+    them: mostly 1.5 to 9 times less error than as many random rows, and up to 40 times where tails
+    are heavy. Follows clusters that no other map here can see. p kernel values and p^2 / 2
+    multiply-adds per row.
+
+    Parameters
+    ----------
+    kernel : Kernel, default Gaussian("scale")
+    n_components : int, columns; fewer where the data has fewer distinct rows
+    compress : bool
+        Draw twice the points and project on the principal directions: less error, two to four
+        times the cost.
+    random_state : int, RandomState or None
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        n_components: int = 256,
+        compress: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.compress = compress
+        self.random_state = random_state
+
+    def _check(self) -> None:
+        check_count("n_components", self.n_components, example=256)
+
+    def _build(self, X: Matrix) -> int:
+        rng = generator(self.random_state)
+        self.basis_ = landmarks.landmarks(
+            self.kernel_, X, self.n_components, rng, compress=self.compress
+        )
+        columns = self.basis_.projection.shape[1]
+        self.signs_ = np.ones(columns)
+        return columns
+
+    def _evaluate(self, X: Matrix, out: Matrix) -> None:
+        landmarks.evaluate(X, self.kernel_, self.basis_, out)
+
+    def _rounding(self, Z: Matrix) -> Floats:
+        """The rounding of z = W' k(P, x), which is large where W is, with W' K W = 1.
+
+        With c(x) = W z(x), and e_x what is left of k(x, .) when c_i(x) k(P_i, .) are taken away,
+
+            k(x, y) - z(x) . z(y) = <e_x, e_y> + z(x) . g(y) + g(x) . z(y) - z(x)' F z(y)
+
+        where g = W' k(P, x) - z is the rounding of m products, of length 4 u sqrt(m) k(0) |W| for
+        u = eps / 2 (errors being independent; Higham and Mary, 2019), and F = W' K W - 1. W was
+        found for a K + E, with |E| = 2 eps m k(0), so the last term is at most
+        |E| |c(x)| |c(y)|. <e_x, e_x> is the residual and these terms once more: twice each.
+        """
+        W, at_zero = self.basis_.projection, self._at_zero()
+        eps, m = float(np.finfo(np.float64).eps), len(W)
+        coefficients = Z @ W.T
+        evaluated = 8 * eps * np.sqrt(m * at_zero) * float(np.linalg.norm(W))
+        inverted = 4 * eps * m * np.einsum("ij,ij->i", coefficients, coefficients)
+        return super()._rounding(Z) + at_zero * (evaluated + inverted)
