@@ -63,9 +63,18 @@ def test_gaussian_grams_have_the_digits_of_differences(rng, d):
         gaps = scale * (x[:, None] - y)
         with np.errstate(over="ignore", under="ignore"):
             square = np.einsum("ijk,ijk->ij", gaps, gaps)
-            # Sums of d terms: of a difference, or of lengths that are 16 at most.
-            bound = np.exp(-square) * 2 * (d + 4) * EPS * (64 + np.minimum(square, 800))
-            assert (np.abs(kernel(x, y) - np.exp(-square)) <= bound).all()
+            # Sums of d terms: of a difference, or of lengths, of which that of x is 16 at most.
+            bound = np.exp(-square) * 2 * (d + 4) * EPS * (64 + 2 * np.minimum(square, 800))
+            gram = kernel(x, y)
+            assert (np.abs(gram - np.exp(-square)) <= bound).all()
+        assert gram.max() <= 1.0
+
+
+def test_gaussian_grams_of_rows_beyond_all_measure_are_zero():
+    X = np.array([[0.0, 0.0], [0.5, 0.5], [1e308, 0.0]])
+    Y = np.array([[1.5e308, 1.5e308], [-1.5e308, -1.5e308], [0.0, 0.0]])  # their mean is 0
+    found = qf.Gaussian(1.0)(X, Y)
+    np.testing.assert_allclose(found, [[0, 0, 1], [0, 0, np.exp(-0.5)], [0, 0, 0]], rtol=4 * EPS)
 
 
 def test_scale_is_that_of_scikit_learn(rng):

@@ -77,6 +77,15 @@ def test_landmarks_cope_with_duplicates_and_few_rows():
     np.testing.assert_allclose(Z @ Z.T, Gaussian(0.5)(X), atol=1e-9)
 
 
+@pytest.mark.parametrize("p, n", [(20, 1000), (100, 2000)])
+def test_landmarks_are_drawn_from_twenty_rows_each(p, n):
+    """Rows that are one of their kind are found where all rows are looked at."""
+    X = np.zeros((n, 1))
+    X[:: n // 10, 0] = np.arange(10)
+    basis = landmarks.landmarks(Gaussian(5.0), X, p, np.random.default_rng(0))
+    assert len(basis.points) == 10
+
+
 def test_landmarks_beat_random_rows_on_clusters():
     X, kernel = DATA["clusters"], Gaussian(0.2)
     rng = np.random.default_rng(0)

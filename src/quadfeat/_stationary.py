@@ -164,7 +164,7 @@ def _squared_distances(X: Floats, Y: Floats) -> Floats:
     """|x - y|^2 for rows in length scales, (n, m), to about 1e-14 where exp(-it) can be seen.
 
     |x|^2 + |y|^2 - 2 x . y is one matrix product, many times faster than differences, but it has
-    the rounding of the lengths: only rows near the mean of Y go that way.
+    the rounding of the lengths: only rows of X near the mean of Y go that way.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         centre = Y.mean(axis=0)
@@ -174,11 +174,10 @@ def _squared_distances(X: Floats, Y: Floats) -> Floats:
         square += x_square[:, None]
         square += y_square
     np.maximum(square, 0.0, out=square)
-    near, far = x_square <= _NEAR, ~(y_square <= _NEAR)
-    if not near.all():
-        square[~near] = cdist(X[~near], Y, "sqeuclidean")
-    if near.any() and far.any():
-        square[np.ix_(near, far)] = cdist(X[near], Y[far], "sqeuclidean")
+    square[:, np.isinf(y_square)] = np.inf  # and not the difference of two infinities
+    far = ~(x_square <= _NEAR)
+    if far.any():
+        square[far] = cdist(X[far], Y, "sqeuclidean")
     return square
 
 
