@@ -39,6 +39,23 @@ def test_landmarks_are_exact_on_themselves(kernel):
     assert np.abs(Z @ Z.T - gram).max() <= bound
 
 
+@pytest.mark.parametrize("factor", [1.0, 1e3, 1e-3])
+def test_points_that_others_imply_to_rounding_are_left_out(factor):
+    points, kernel = np.linspace(0, 1, 40)[:, None], factor * Gaussian(0.1)
+    basis = landmarks._orthonormal(kernel, points)
+    pivots = 1 / np.square(basis.projection.diagonal())  # what each leaves of k(x, x)
+    assert pivots.min() >= len(points) * EPS * factor
+    Z = landmark_features(points, kernel, basis)
+    bound = len(points) * EPS * factor + 4 * factor * landmark_rounding(basis)
+    np.testing.assert_allclose(Z @ Z.T, kernel(points), atol=bound)
+
+
+def test_points_without_a_row_near_them_stay():
+    X = 1000.0 * np.arange(1000)[:, None]
+    basis = landmarks.landmarks(Gaussian(1.0), X, 5, np.random.default_rng(0))
+    assert set(basis.points.ravel()) <= set(X.ravel())
+
+
 def test_landmarks_of_a_row_do_not_depend_on_its_neighbours():
     X, kernel = DATA["digits"], Gaussian(0.005)
     basis = landmarks.landmarks(kernel, X, 100, np.random.default_rng(0))

@@ -81,6 +81,41 @@ def test_descending_lowers_the_error_of_unseen_pairs_and_leaves_zero_where_it_is
     assert not better[0][7].any()
 
 
+def test_descending_below_single_precision_has_the_digits_of_double():
+    X, kernel = np.random.default_rng(0).normal(size=(400, 1)), Gaussian(0.5)
+    rule = frames.framed_grid(kernel, X, 20).unframed
+    start = rule.nodes[10:], 2 * rule.weights[10:]
+    better = descend(*start, kernel, X, np.random.default_rng(0))
+    before, after = (
+        np.sqrt(np.mean((approximate_gram(X @ w.T, a) - kernel(X)) ** 2))
+        for w, a in (start, better)
+    )
+    assert before < np.finfo(np.float32).eps
+    assert after < before / 4
+
+
+def test_descending_does_not_follow_rows_that_mislead():
+    rng = np.random.default_rng(0)
+    X, nodes, weights = rng.normal(size=(300, 4)), rng.normal(size=(30, 4)), np.full(30, 1 / 30)
+    asked = []
+
+    def gram(rows):  # true for the rows that judge, which come first
+        asked.append(len(rows))
+        return Gaussian(0.5)(rows) if len(asked) == 1 else np.zeros((len(rows), len(rows)))
+
+    found = descend(nodes, weights, gram, X, rng)
+    assert len(asked) > 1
+    np.testing.assert_array_equal(found[0], nodes)
+    np.testing.assert_allclose(found[1], weights, rtol=2 * EPS)
+
+
+def test_descending_from_no_error_stays():
+    nodes, weights = np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([0.25, 0.75])
+    found = descend(nodes, weights, Gaussian(1.0), np.zeros((50, 2)), np.random.default_rng(0))
+    np.testing.assert_array_equal(found[0], nodes)
+    np.testing.assert_allclose(found[1], weights, rtol=2 * EPS)
+
+
 def test_the_slope_of_the_pairs_error_is_its_derivative():
     rng = np.random.default_rng(0)
     X, point, step = rng.normal(size=(20, 3)), rng.normal(size=5 * 4), rng.normal(size=5 * 4)

@@ -121,8 +121,6 @@ def descend(
     point = np.concatenate([np.sqrt(weights), nodes.ravel()])
     start = _pairs_error(point, m, judges, truth)[0]
     best = point, start
-    if start == 0:
-        return nodes, weights
     others = others.astype(_precision(start, weights))
     for _ in range(rounds):
         rows = others[rng.choice(len(others), min(n_points, len(others)), replace=False)]
