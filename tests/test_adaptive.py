@@ -8,7 +8,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.preprocessing import StandardScaler
 
 import quadfeat as qf
-from quadfeat import reweight, rules
+from quadfeat import adaptive, reweight, rules
 
 SETS = {
     "swiss": lambda: make_swiss_roll(2000, random_state=0)[0],
@@ -157,6 +157,56 @@ def test_the_choice_of_the_front_door_has_learned_from_all_rows(kernel, rng):
     assert isinstance(chosen, qf.HermiteMercer | qf.Landmarks)
     again = clone(chosen).fit(X)
     np.testing.assert_array_equal(chosen.transform(X[:50]), again.transform(X[:50]))
+
+
+@pytest.mark.parametrize("criterion", ["rms", "max"])
+@pytest.mark.parametrize("error, chosen", [(1.19, "cheap"), (1.21, "dear")])
+def test_of_maps_within_a_fifth_of_the_least_error_the_cheapest_is_chosen(criterion, error, chosen):
+    def trial(name, cost, error):
+        errors = {"rms": 9.0, "max": 9.0, criterion: error}
+        return adaptive.Trial(name, 8, cost=cost, **errors)
+
+    trials = [
+        trial("dear", 100.0, 1.0),
+        trial("middling", 50.0, error),
+        trial("cheap", 10.0, error),
+    ]
+    report = adaptive._choose([*trials, trial("wrong", 1.0, 2.0)], criterion, "of X")
+    assert report.chosen == chosen
+
+
+def test_a_trial_has_the_error_of_pairs_of_distinct_rows_and_the_cost_of_its_columns(rng):
+    X, kernel = rng.normal(size=(15, 3)), qf.Gaussian(0.5)
+    features = qf.KernelFeatures(kernel, n_components=8, random_state=0).fit(X)
+    trials = {trial.name: trial for trial in features.report_.trials}
+    error = qf.HermiteMercer(kernel, n_components=8).fit(X).approximate_kernel(X) - kernel(X)
+    apart = error[~np.eye(15, dtype=bool)]
+    assert trials["HermiteMercer"].rms == pytest.approx(np.sqrt(np.mean(apart**2)), rel=1e-9)
+    assert trials["HermiteMercer"].max == pytest.approx(np.abs(apart).max(), rel=1e-9)
+    # Per point: a distance, an exponential, and half a row of a product, or a whole one.
+    assert trials["Landmarks"].cost == 8 * (3 + 10 + 4)
+    assert trials["Landmarks(compress=True)"].cost == 15 * (3 + 10 + 8)
+    assert trials["QuasiRandomFourier"].cost == 10 * 8 + 4 * 3
+
+
+def test_landmarks_are_not_tried_where_they_would_be_half_of_the_rows(rng):
+    X = rng.normal(size=(50, 2))
+    for columns, tried in ((2000, True), (2001, False)):
+        features = qf.KernelFeatures(qf.Gaussian(0.5), n_components=columns).fit(X)
+        assert tried == ("Landmarks" in [trial.name for trial in features.report_.trials])
+
+
+def test_rows_to_judge_on_are_more_of_the_outermost_and_weigh_as_many_as_there_are(rng):
+    X = rng.standard_t(2, size=(20_000, 4)) * [1.0, 10.0, 100.0, 1000.0]
+    distance = np.square((X - X.mean(axis=0)) / X.std(axis=0)).sum(axis=1)
+    rows, weights = adaptive._held_out(X, rng)
+    assert len(np.unique(rows)) == len(rows) == 50 + 200 + 700
+    assert weights.sum() == pytest.approx(len(X))
+    rank = np.argsort(np.argsort(-distance))[rows]
+    counts = [np.sum((low <= rank) & (rank < high)) for low, high in ((0, 100), (100, 1000))]
+    assert counts == [50, 200]
+    assert weights[rank < 100] == pytest.approx(100 / 50)
+    assert weights[rank >= 1000] == pytest.approx(19_000 / 700)
 
 
 @pytest.mark.parametrize("columns", [40, 500])  # moved by either of two methods
