@@ -268,6 +268,12 @@ def test_degenerate_data_keeps_the_law(X):
         assert violations(kernel, X + 0.1, Z, landmark_rounding(basis)) == 0
 
 
+def test_directions_of_a_compression_have_a_sign_of_their_own():
+    pool = mercer.hermite_mercer(Gaussian(0.05), DATA["wine"], 60)
+    projection = mercer.compress(pool, DATA["wine"], 15).projection
+    assert (projection.max(axis=0) == np.abs(projection).max(axis=0)).all()
+
+
 def test_rows_do_not_depend_on_their_block():
     X = DATA["digits"]
     basis = mercer.hermite_mercer(Gaussian(0.01), X, 100)
