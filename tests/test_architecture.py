@@ -39,6 +39,8 @@ ORDER = [
     "tolerances",
     "features",
     "fourier",
+    "learned_grids",
+    "peers",
     "expansions",
     "adaptive",
     "sums",

@@ -8,19 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._engine import engine_info as engine_info
-    from .adaptive import FramedGrid as FramedGrid
     from .adaptive import KernelFeatures as KernelFeatures
     from .expansions import HermiteMercer as HermiteMercer
     from .expansions import Landmarks as Landmarks
     from .features import FeatureMap as FeatureMap
     from .fourier import DenseGrid as DenseGrid
-    from .fourier import OrthogonalFourier as OrthogonalFourier
     from .fourier import PolynomiallyExact as PolynomiallyExact
-    from .fourier import QuasiRandomFourier as QuasiRandomFourier
-    from .fourier import RandomFourier as RandomFourier
-    from .fourier import ReweightedGrid as ReweightedGrid
     from .fourier import SparseGrid as SparseGrid
-    from .fourier import SphericalRadial as SphericalRadial
     from .fourier import SubsampledGrid as SubsampledGrid
     from .kernels import Anova as Anova
     from .kernels import Cauchy as Cauchy
@@ -31,8 +25,14 @@ if TYPE_CHECKING:
     from .kernels import Matern as Matern
     from .kernels import Smoothed as Smoothed
     from .kernels import Spectral as Spectral
+    from .learned_grids import FramedGrid as FramedGrid
+    from .learned_grids import ReweightedGrid as ReweightedGrid
     from .models import KernelClassifier as KernelClassifier
     from .models import KernelRegressor as KernelRegressor
+    from .peers import OrthogonalFourier as OrthogonalFourier
+    from .peers import QuasiRandomFourier as QuasiRandomFourier
+    from .peers import RandomFourier as RandomFourier
+    from .peers import SphericalRadial as SphericalRadial
     from .plotting import CompareDisplay as CompareDisplay
     from .plotting import ErrorDisplay as ErrorDisplay
     from .rules import Rule as Rule
@@ -43,19 +43,13 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "engine_info": "_engine",
-    "FramedGrid": "adaptive",
-    "HermiteMercer": "expansions",
     "KernelFeatures": "adaptive",
+    "HermiteMercer": "expansions",
     "Landmarks": "expansions",
     "FeatureMap": "features",
     "DenseGrid": "fourier",
-    "OrthogonalFourier": "fourier",
     "PolynomiallyExact": "fourier",
-    "QuasiRandomFourier": "fourier",
-    "RandomFourier": "fourier",
-    "ReweightedGrid": "fourier",
     "SparseGrid": "fourier",
-    "SphericalRadial": "fourier",
     "SubsampledGrid": "fourier",
     "Anova": "kernels",
     "Cauchy": "kernels",
@@ -66,8 +60,14 @@ _HOMES = {
     "Matern": "kernels",
     "Smoothed": "kernels",
     "Spectral": "kernels",
+    "FramedGrid": "learned_grids",
+    "ReweightedGrid": "learned_grids",
     "KernelClassifier": "models",
     "KernelRegressor": "models",
+    "OrthogonalFourier": "peers",
+    "QuasiRandomFourier": "peers",
+    "RandomFourier": "peers",
+    "SphericalRadial": "peers",
     "CompareDisplay": "plotting",
     "ErrorDisplay": "plotting",
     "Rule": "rules",

@@ -15,7 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from . import adaptive, expansions, fourier, frames, kernels, landmarks, mercer
+from . import (
+    adaptive,
+    expansions,
+    fourier,
+    frames,
+    kernels,
+    landmarks,
+    learned_grids,
+    mercer,
+    peers,
+)
 from ._reference import FourierPlan, KroneckerPlan
 from .features import FeatureMap, FourierMap
 from .kernels import Kernel
@@ -452,12 +462,12 @@ _MAPS = (
     _map(fourier.SparseGrid, _fourier),
     _map(fourier.SubsampledGrid, _fourier),
     _map(fourier.PolynomiallyExact, {**_fourier, "_met": instance(int)}),
-    _map(fourier.ReweightedGrid, _fourier, _pool=instance(FourierMap)),
-    _map(fourier.RandomFourier, _fourier),
-    _map(fourier.OrthogonalFourier, _fourier),
-    _map(fourier.QuasiRandomFourier, _fourier),
-    _map(fourier.SphericalRadial, _fourier),
-    _map(adaptive.FramedGrid, {**_fourier, "_framed": instance(frames.PrunedGrid)}),
+    _map(learned_grids.ReweightedGrid, _fourier, _pool=instance(FourierMap)),
+    _map(peers.RandomFourier, _fourier),
+    _map(peers.OrthogonalFourier, _fourier),
+    _map(peers.QuasiRandomFourier, _fourier),
+    _map(peers.SphericalRadial, _fourier),
+    _map(learned_grids.FramedGrid, {**_fourier, "_framed": instance(frames.PrunedGrid)}),
     _map(expansions.HermiteMercer, {**_signed, "basis_": instance(mercer.MercerBasis)}),
     _map(expansions.Landmarks, {**_signed, "basis_": instance(landmarks.LandmarkBasis)}),
     _map(

@@ -1,88 +1,29 @@
-"""Framed grids, and the front door: the map that chooses among all others."""
+"""The front door: the map that chooses among all others."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from . import bounds, frames
+from . import bounds
 from ._checks import check_choice, check_count, check_positive, generator
 from .expansions import ExpansionMap, HermiteMercer, Landmarks
 from .features import FeatureMap, FourierMap, Matrix, corners
-from .fourier import (
-    DenseGrid,
-    OrthogonalFourier,
-    QuasiRandomFourier,
-    RandomFourier,
-    ReweightedGrid,
-    SphericalRadial,
-    reaches,
-)
+from .fourier import DenseGrid, reaches
 from .kernels import Gaussian, Kernel
-from .rules import Floats, Rule
+from .learned_grids import FramedGrid, ReweightedGrid
+from .peers import OrthogonalFourier, QuasiRandomFourier, RandomFourier, SphericalRadial
+from .rules import Floats
 from .tolerances import GridSearch
 
 Indices = npt.NDArray[np.intp]
 
 
-class FramedGrid(FourierMap):
-    """A grid along the principal directions of the data, its smallest weights dropped.
-
-    The Gaussian kernel does not care about rotations, so spread directions get many nodes and
-    flat ones a single one. Exactly `n_components` columns (one less where the parity asks for
-    it, and fewer where the grid has fewer nodes: no direction gets more than 128), weights
-    positive. Excellent up to about five spread directions, useless beyond.
-
-    Parameters
-    ----------
-    kernel : Gaussian, default Gaussian("scale")
-    n_components : int, columns
-    """
-
-    def __init__(self, kernel: Kernel | None = None, *, n_components: int = 256) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
-
-    def _check(self) -> None:
-        check_count("n_components", self.n_components, example=256)
-
-    def _rules(self, X: Matrix) -> list[Rule]:
-        if not isinstance(self.kernel_, Gaussian):
-            raise ValueError(
-                f"FramedGrid needs the rotation-invariant Gaussian(gamma), got {self.kernel_!r}; "
-                f"DenseGrid takes every product kernel"
-            )
-        self._framed = frames.framed_grid(self.kernel_, X, self.n_components)
-        return [self._framed.unframed]
-
-    def _certify(self, region: bounds.Region, X: Floats | None) -> bounds.Certificate:
-        """The proof of the grid in its frame, and of what was dropped from it.
-
-        If gaps have a part that no direction of the frame sees, the rule takes it for zero, which
-        is one more axis with a single node.
-        """
-        assert isinstance(self.kernel_, Gaussian)
-        framed, axes, nodes = self._framed, self._framed.axes, self._framed.rule.nodes
-        scale = np.broadcast_to(np.sqrt(self.kernel_.gamma), (self.n_features_in_,))
-        if X is None:
-            seen = frames.turned_gaps(framed.directions, scale, region.diameter, region.box)
-        else:
-            seen = frames.turned_rows(framed.directions, scale, X)
-        if len(seen.box) > len(axes):
-            axes = (*axes, Rule(np.zeros((1, 1)), np.ones(1)))
-            nodes = np.column_stack([nodes, np.zeros(len(nodes))])
-        made = bounds.Reweighted(bounds.Grid(axes), Rule(nodes, framed.rule.weights))
-        turned = bounds.Region.of(diameter=seen.diameter, box=seen.box)
-        found = bounds.certificate(Gaussian(1.0), [made], turned)
-        return replace(found, region=region, method=f"{found.method}, in its frame")
-
-
-# --- the front door ------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Trial:
     """One construction that `KernelFeatures` tried; errors are relative to k(0)."""

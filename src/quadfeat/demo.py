@@ -18,16 +18,10 @@ from sklearn.preprocessing import LabelBinarizer
 from .adaptive import KernelFeatures
 from .expansions import HermiteMercer, Landmarks
 from .features import FeatureMap
-from .fourier import (
-    OrthogonalFourier,
-    PolynomiallyExact,
-    QuasiRandomFourier,
-    RandomFourier,
-    ReweightedGrid,
-    SphericalRadial,
-    SubsampledGrid,
-)
+from .fourier import PolynomiallyExact, SubsampledGrid
 from .kernels import Gaussian
+from .learned_grids import ReweightedGrid
+from .peers import OrthogonalFourier, QuasiRandomFourier, RandomFourier, SphericalRadial
 from .rules import Floats
 
 Record = dict[str, Any]

@@ -84,6 +84,7 @@ class HermiteMercer(ExpansionMap):
 
     Examples
     --------
+    >>> from quadfeat import Gaussian
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> features = HermiteMercer(Gaussian(0.5), n_components=100).fit(X)
     >>> bool(features.residual(X).mean() < 1e-3)

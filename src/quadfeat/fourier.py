@@ -1,24 +1,21 @@
-"""Fourier maps: the grids of the paper, and their randomized peers."""
+"""Fourier maps whose nodes do not depend on the data: the grids of the paper."""
 
 from __future__ import annotations
 
 import warnings
-from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from math import comb
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
 
-from . import _exact, bounds, grids, randomized, reweight, rules
+from . import _exact, bounds, grids, reweight, rules
 from ._checks import check_choice, check_count, check_memory, check_positive, generator
 from ._kernel import same
 from .features import FourierMap, Matrix, kronecker_plan
 from .frames import spread_rows
 from .kernels import Group, Kernel
-from .polish import MAX_PARAMETERS, descend, polish
 from .rules import Floats, Rule
 from .tolerances import MOST_NODES, AxisRules, GridSearch, columns_of
 
@@ -36,7 +33,7 @@ def _budgets(n_components: int, n_groups: int) -> list[int]:
     return [2 * (pairs + (i < extra)) for i in range(n_groups)]
 
 
-def _zero_rule(d: int) -> Rule:
+def zero_rule(d: int) -> Rule:
     """What a single column can hold: the constant 1."""
     return Rule(np.zeros((1, d)), np.ones(1))
 
@@ -47,7 +44,6 @@ def reaches(X: Matrix) -> Floats:
         return np.asarray(X.max(axis=0) - X.min(axis=0), dtype=np.float64)
 
 
-# --- grids --------------------------------------------------------------------------------------
 class DenseGrid(FourierMap):
     """Every node of the tensor grid: n_points**n_features of them, as many columns.
 
@@ -297,10 +293,10 @@ class SubsampledGrid(FourierMap):
                 return grids.tensor(*axes)
             return grids.subsample(axes, budget // 2, rng)
 
-        return _per_group(self._groups, self.n_components, self.share_groups, draw)
+        return per_group(self._groups, self.n_components, self.share_groups, draw)
 
 
-def _per_group(
+def per_group(
     groups: Sequence[Group],
     n_components: int,
     share: bool,
@@ -309,7 +305,7 @@ def _per_group(
     """A rule for each group within its share of the columns, or one for all."""
     budgets = _budgets(n_components, len(groups))
     if budgets == [1]:
-        return [_zero_rule(len(groups[0].axes))]
+        return [zero_rule(len(groups[0].axes))]
     if not share:
         return list(map(draw, groups, budgets))
     if len({len(group.axes) for group in groups}) > 1:
@@ -370,7 +366,7 @@ class PolynomiallyExact(FourierMap):
                 short.append((exact.degree, group, basis))
             return Rule(nodes, exact.weights / exact.weights.sum())
 
-        made = _per_group(self._groups, self.n_components, False, draw)
+        made = per_group(self._groups, self.n_components, False, draw)
         self._met = min([self.degree, *(met for met, _, _ in short)])
         if short:
             self._warn(*min(short, key=lambda entry: entry[0]), rng)
@@ -434,319 +430,3 @@ def _whitened(nodes: Floats, deviations: Floats) -> Floats:
 def _moments(degrees: npt.NDArray[np.intp]) -> Floats:
     """The spectrum's means of polynomials orthonormal under it: 1 for the constant, else 0."""
     return np.eye(1, len(degrees))[0]
-
-
-class ReweightedGrid(FourierMap):
-    """The paper's data-dependent map: grid nodes weighted to fit the kernel on the data.
-
-    Least squares over all pairs of `n_samples` points, weights non-negative, at most
-    `n_components` columns chosen from a pool; judged on rows it did not see, a quarter of X where
-    there are few, and never worse there than the pool's own weights at the same width. No degree
-    and no certificate.
-
-    Parameters
-    ----------
-    kernel : Kernel, default Gaussian("scale")
-    n_components : int, columns
-    pool : FourierMap or None
-        Where the nodes come from; None is a `SubsampledGrid` twice as wide.
-    n_samples : int, points; n_samples**2 pairs
-    selection : "prune" or "l1"
-        Drop the smallest weights and refit until the width is met, or the paper's l1 penalty
-        bisected to it.
-    polish : bool
-        Move the nodes too, by least squares over fresh pairs; for kernels of one group. Up to ten
-        times less error, for a second or more of fitting; the gain falls with the width.
-    random_state : int, RandomState or None
-    """
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        n_components: int = 256,
-        pool: FourierMap | None = None,
-        n_samples: int = 500,
-        selection: str = "prune",
-        polish: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
-        self.pool = pool
-        self.n_samples = n_samples
-        self.selection = selection
-        self.polish = polish
-        self.random_state = random_state
-
-    def _check(self) -> None:
-        check_count("n_components", self.n_components, example=256)
-        check_count("n_samples", self.n_samples, example=500)
-        check_choice("selection", self.selection, ("prune", "l1"))
-        if self.pool is not None and not isinstance(self.pool, FourierMap):
-            raise TypeError(
-                f"pool must be a Fourier map such as SubsampledGrid(n_components=512), or None, "
-                f"got {self.pool!r}"
-            )
-
-    def _rules(self, X: Matrix) -> list[Rule]:
-        rng = generator(self.random_state)
-        order = rng.permutation(len(X))
-        n_seen = min(self.n_samples, len(X) - len(X) // 4)
-        seen = X[order[:n_seen]].astype(np.float64)
-        unseen = X[order[n_seen : n_seen + self.n_samples]].astype(np.float64)
-        if self.n_components == 1 and len(self._groups) == 1:
-            return [_zero_rule(X.shape[1])]
-        gram, select = self.kernel_(seen), _SELECTIONS[self.selection]
-        for pool in self._pools(X, rng):
-            check_memory(
-                24 * len(pool.costs) ** 2,
-                f"reweighting a pool of {len(pool.costs)} nodes",
-                "a narrower pool, or fewer n_components, will do",
-            )
-            system = reweight.all_pairs_system(pool.phases(seen), gram)
-            chosen = select(system, pool.costs, self.n_components)
-            spent = pool.costs[chosen.index[chosen.weights > 0]].sum()
-            if spent >= self.n_components - 1 or len(pool.costs) > _LARGE_POOL:
-                break
-        weights = np.zeros(len(pool.costs))
-        weights[chosen.index] = chosen.weights
-        if len(unseen) > 1:
-            plain = pool.plain_half(self.n_components, rng)
-            phases = pool.phases(unseen)
-            # Where the whole pool fits, its own weights and the new ones mix: no node is lost.
-            weights = reweight.keep_better(
-                phases,
-                self.kernel_(unseen),
-                plain,
-                weights,
-                mix=int(pool.costs.sum()) <= self.n_components,
-            )
-        made = pool.rules(weights)
-        return [self._polished(made[0], X, rng)] if self.polish else made
-
-    def _polished(self, rule: Rule, X: Matrix, rng: np.random.Generator) -> Rule:
-        if len(self._groups) > 1 or len(self._groups[0].axes) < X.shape[1]:
-            raise ValueError(
-                f"polish=True moves nodes in the space of all columns, and this kernel sums over "
-                f"{len(self._groups)} groups of axes; use polish=False"
-            )
-        zero = ~rule.nodes.any(axis=1)
-        if len(X) < 3 or zero.all():
-            return rule
-        some = X if len(X) <= 20_000 else X[rng.choice(len(X), size=20_000, replace=False)]
-        # Moved rows have the same gaps; in units of their spread, nothing depends on those of X.
-        rows = some - some.mean(axis=0, dtype=np.float64)
-        spread, kernel = float(rows.std()) or 1.0, self._groups[0].kernel
-        rows /= spread
-        if rule.nodes.size + len(rule) > MAX_PARAMETERS:
-
-            def gram(rows: Floats) -> Floats:
-                return kernel(spread * rows.astype(np.float64))
-
-            nodes, weights = descend(spread * rule.nodes, rule.weights, gram, rows, rng)
-            return Rule(nodes / spread, weights)
-        at_zero = float(rule.weights[zero].sum())
-
-        def others(gaps: Floats) -> Floats:
-            return kernel._at(spread * gaps) - at_zero
-
-        nodes, weights = polish(spread * rule.nodes[~zero], rule.weights[~zero], others, rows, rng)
-        return Rule(
-            np.concatenate([nodes / spread, rule.nodes[zero]]),
-            np.concatenate([weights, rule.weights[zero]]),
-        )
-
-    def _made(self) -> Sequence[bounds.Made]:
-        if self.polish or not isinstance(self.pool, DenseGrid):
-            return self._group_rules
-        # Nodes of a full grid with other weights: the grid's proof, and what has moved.
-        return [
-            bounds.Reweighted(grid, grids.mirror(rule))
-            for grid, rule in zip(self._pool._made(), self._group_rules, strict=True)
-            if isinstance(grid, bounds.Grid)
-        ]
-
-    def _pools(self, X: Matrix, rng: np.random.Generator) -> Iterator[reweight.Pool]:
-        """The user's pool; or grids of two, four and eight times the width, for as long as the
-        best weights on one need fewer nodes than there are columns for."""
-        if self.pool is not None:
-            pool = clone(self.pool).set_params(kernel=self.kernel_)
-            if "random_state" in pool.get_params() and pool.random_state is None:
-                pool.set_params(random_state=int(rng.integers(2**31 - 1)))
-            self._pool = pool.fit(X)
-            yield reweight.Pool(self._groups, self._pool._group_rules)
-            return
-        fewest = min(len(group.axes) for group in self._groups)
-        for times in (2, 4, 8):
-            width = max(times * self.n_components, 4 * len(self._groups))
-            # Enough nodes per axis that the grid has more nodes than are drawn: 11 as in the
-            # paper, or more on few axes.
-            n_points = int(np.clip(np.ceil((2 * width) ** (1 / fewest)), 11, 128))
-            grid = SubsampledGrid(
-                self.kernel_,
-                n_components=width,
-                n_points=n_points,
-                random_state=int(rng.integers(2**31 - 1)),
-            )
-            yield reweight.Pool(self._groups, grid.fit(X)._group_rules)
-
-
-# Beyond this a pool is not doubled: the solver's cost grows with its cube.
-_LARGE_POOL = 1500
-_SELECTIONS = {"prune": reweight.prune, "l1": reweight.select_l1}
-
-
-# --- peers --------------------------------------------------------------------------------------
-class _Randomized(FourierMap):
-    """A map whose rule is drawn: two columns per node."""
-
-    n_components: int
-    share_groups: bool
-    random_state: Any
-
-    def _check(self) -> None:
-        check_count("n_components", self.n_components, example=256)
-
-    @abstractmethod
-    def _draw(self) -> randomized.Draw: ...
-
-    def _pairs(self, budget: int) -> int:
-        return budget // 2
-
-    def _rules(self, X: Matrix) -> list[Rule]:
-        rng, draw = generator(self.random_state), self._draw()
-
-        def one(group: Group, budget: int) -> Rule:
-            d, pairs = len(group.axes), self._pairs(budget)
-            check_memory(8 * pairs * d, f"n_components={self.n_components}", "use fewer columns")
-            return draw(group.kernel, pairs, d, rng) if pairs else _zero_rule(d)
-
-        return _per_group(self._groups, self.n_components, self.share_groups, one)
-
-
-class RandomFourier(_Randomized):
-    """Random Fourier features in cosine and sine pairs (Rahimi and Recht, 2007).
-
-    Unbiased, for every kernel, error ~ 1 / sqrt(n_components); the peer to beat.
-
-    Parameters
-    ----------
-    kernel : Kernel, default Gaussian("scale")
-    n_components : int, columns; an odd one leaves one unused, and 1 is the constant feature
-    share_groups : bool
-        Use one set of nodes for all groups (a true convolution) instead of one each.
-    random_state : int, RandomState or None
-    """
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        n_components: int = 256,
-        share_groups: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
-        self.share_groups = share_groups
-        self.random_state = random_state
-
-    def _draw(self) -> randomized.Draw:
-        return randomized.random
-
-
-class OrthogonalFourier(_Randomized):
-    """Random features along orthogonal directions, for rotation-invariant kernels.
-
-    Less error than `RandomFourier` from a dozen axes on (Yu et al., 2016). `structured=True`
-    makes the directions from Hadamard matrices in O(n log d), from 16 axes on.
-
-    Parameters are those of `RandomFourier`, and `structured`.
-    """
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        n_components: int = 256,
-        structured: bool = False,
-        share_groups: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
-        self.structured = structured
-        self.share_groups = share_groups
-        self.random_state = random_state
-
-    def _draw(self) -> randomized.Draw:
-        return randomized.structured if self.structured else randomized.orthogonal
-
-
-class QuasiRandomFourier(_Randomized):
-    """Features at a scrambled Sobol or Halton sequence of the spectrum, for every kernel.
-
-    Less error than `RandomFourier` in few dimensions (Yang et al., 2014).
-
-    Parameters are those of `RandomFourier`, and `sequence`: "sobol" or "halton" (the paper's).
-    """
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        n_components: int = 256,
-        sequence: str = "sobol",
-        share_groups: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
-        self.sequence = sequence
-        self.share_groups = share_groups
-        self.random_state = random_state
-
-    def _check(self) -> None:
-        super()._check()
-        check_choice("sequence", self.sequence, ("sobol", "halton"))
-
-    def _draw(self) -> randomized.Draw:
-        return randomized.sobol if self.sequence == "sobol" else randomized.halton
-
-
-class SphericalRadial(_Randomized):
-    """Randomly rotated simplices, exact to degree 3 on the sphere, for the Gaussian kernel.
-
-    Munkhoeva et al. (2018). Strong for small widths in few dimensions.
-
-    Parameters are those of `RandomFourier`. A block takes 2 (d + 1) columns; an incomplete last
-    block is weighted up, and the zero node, where it has weight, takes one column. One or two
-    columns are the constant feature.
-    """
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        n_components: int = 256,
-        share_groups: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
-        self.share_groups = share_groups
-        self.random_state = random_state
-
-    def _pairs(self, budget: int) -> int:
-        n_groups = len(self._groups)
-        if budget < 3 and n_groups > 1:
-            raise ValueError(
-                f"n_components={self.n_components} leaves one of the kernel's {n_groups} groups "
-                f"two columns, and a pair and the zero node take three; give at least "
-                f"{4 * n_groups}, or use RandomFourier"
-            )
-        return (budget - 1) // 2  # one column is the zero node's
-
-    def _draw(self) -> randomized.Draw:
-        return randomized.spherical_radial

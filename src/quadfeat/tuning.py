@@ -12,8 +12,8 @@ from sklearn.base import clone
 from .adaptive import KernelFeatures
 from .expansions import HermiteMercer
 from .features import FeatureMap, Matrix
-from .fourier import QuasiRandomFourier
 from .kernels import Gaussian
+from .peers import QuasiRandomFourier
 from .rules import Floats
 from .solvers import RidgePath
 from .sums import NormalSums
