@@ -8,11 +8,39 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .kernels import Cauchy, Gaussian, Laplacian, Matern, ProductAxis, SmoothedAxis, SpectralAxis
+from .kernels import (
+    Cauchy,
+    Gaussian,
+    Kernel,
+    Laplacian,
+    Matern,
+    ProductAxis,
+    SmoothedAxis,
+    SpectralAxis,
+)
 from .rules import Axis, Floats, Rule
 
 # What evaluating k and k~ in double precision may add; a few hundred units in the last place.
 ROUNDING = 2.0**-46
+
+
+# --- axes of a kernel ---------------------------------------------------------------------------
+def axis_key(axis: Axis) -> Any:
+    """Equal for axes that are the same kernel, whether or not they are the same object."""
+    if not isinstance(axis, Kernel):
+        return id(axis)
+    try:
+        key = type(axis), tuple(sorted(axis.get_params(deep=False).items()))
+        hash(key)
+    except TypeError:
+        return id(axis)
+    return key
+
+
+def shared_axes(kernel: Kernel, d: int) -> list[Axis]:
+    """The axes of a kernel, equal ones the same object, so that work on them is shared."""
+    known: dict[Any, Axis] = {}
+    return [known.setdefault(axis_key(axis), axis) for axis in map(kernel.axis, range(d))]
 
 
 # --- one axis: enclosures -----------------------------------------------------------------------

@@ -8,104 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache, reduce
-from itertools import combinations_with_replacement, product
-from math import comb, factorial, inf, isfinite, prod
+from functools import reduce
+from itertools import product
+from math import inf, isfinite, prod
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from scipy.spatial.distance import pdist
 
 from . import grids
+from ._any_rule import cover_bound, taylor_bound
 from ._enclosure import (
-    _ORDERS,
     ROUNDING,
     _AxisCells,
-    _derivatives,
     _falls,
     _level_edges,
-    _moments,
     _square_edges,
+    axis_key,
+    shared_axes,
 )
-from .kernels import Axes, Gaussian, Group, Kernel, Matern
+from .kernels import Gaussian, Group, Kernel
+from .regions import Region as Region
 from .rules import Axis, Floats, Rule
 from .theory import polynomially_exact
-
-
-# --- regions ------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Region:
-    """Gaps u with |u| <= diameter and |u_i| <= box[i]; either may be infinite, not both."""
-
-    diameter: float
-    box: tuple[float, ...]
-
-    @classmethod
-    def of(
-        cls,
-        X: npt.ArrayLike | None = None,
-        *,
-        d: int | None = None,
-        diameter: float | None = None,
-        box: npt.ArrayLike | None = None,
-    ) -> Region:
-        """The gaps between rows of X, or those of a ball, a box, or both at once."""
-        if X is not None:
-            if diameter is not None or box is not None:
-                raise ValueError("give X, or a diameter and a box, not both")
-            rows = np.asarray(X, dtype=np.float64)
-            if rows.ndim != 2 or len(rows) == 0 or not np.isfinite(rows).all():
-                raise ValueError("X must be finite, with at least one row and one column")
-            widths = np.ptp(rows, axis=0)
-            far = 2 * np.sqrt(((rows - (rows.min(0) + widths / 2)) ** 2).sum(axis=1).max())
-            if 1 < len(rows) <= 2000:
-                far = pdist(rows).max()
-            return cls(_up(min(far, np.linalg.norm(widths))), tuple(map(_up, widths)))
-        if diameter is None and box is None:
-            raise ValueError("a certificate needs a region: give X, diameter=4.0 or box=[4.0, 2.0]")
-        if box is None:
-            if d is None:
-                raise ValueError("diameter needs d, the number of columns")
-            box = np.full(d, inf)
-        widths = np.atleast_1d(np.asarray(box, dtype=np.float64))
-        if d is not None and len(widths) != d:
-            raise ValueError(f"box has {len(widths)} widths and the kernel {d} columns")
-        radius = float(np.linalg.norm(widths)) if diameter is None else float(diameter)
-        if not (np.all(widths >= 0) and radius >= 0 and isfinite(radius)):
-            raise ValueError(
-                f"diameter and box must be finite and not negative, got {diameter!r}, {box!r}"
-            )
-        return cls(radius, tuple(widths.tolist()))
-
-    def on(self, axes: Axes) -> Region:
-        """The region seen on some axes, no larger than need be."""
-        widths = np.minimum(np.array(self.box)[axes], self.diameter)
-        # A larger region is still proven, and no axis or ball need be empty.
-        widths = np.maximum(widths, max(1e-9 * self.diameter, 1e-100))
-        return Region(
-            max(widths.max(), min(self.diameter, _up(np.linalg.norm(widths)))),
-            tuple(widths.tolist()),
-        )
-
-    def rounded_up(self) -> Region:
-        """A somewhat larger region that others share: one width, made a power of 2^(1/8)."""
-        size = 2.0 ** (np.ceil(8 * np.log2([max(self.box), self.diameter])) / 8) * (1 + 1e-15)
-        return Region(float(size[1]), (float(min(size)),) * len(self.box))
-
-    def __repr__(self) -> str:
-        widths = np.array(self.box)
-        ball = f"|u| <= {self.diameter:.6g}"
-        if np.all(widths >= self.diameter):
-            return ball
-        sides = ", ".join(f"{w:.4g}" for w in widths[:4]) + (", ..." if len(widths) > 4 else "")
-        box = f"|u_i| <= ({sides})"
-        whole = np.linalg.norm(widths) <= self.diameter * (1 + 1e-9)
-        return box if whole else f"{ball} and {box}"
-
-
-def _up(x: Any) -> float:
-    return float(x) * (1 + 2.0**-50)
 
 
 # --- what was made, and the answer --------------------------------------------------------------
@@ -176,8 +100,9 @@ def certificate(
     -----
     Grids: `_combine`. Sparse grids: `_smolyak_bound`. Reweighted: the grid's bound plus
     sum |a - a_grid|, which is the omitted mass when weights are kept and twice that when they are
-    made to sum to 1 again. Rules of up to three axes: `_cover`. Any rule: `_taylor_bound`. Several
-    groups: `_share`. Where none of these says more than |k - k~| < k(0), the answer is a refusal.
+    made to sum to 1 again. Rules of up to three axes: `cover_bound`. Any rule: `taylor_bound`.
+    Several groups: `_share`. Where none of these says more than |k - k~| < k(0), the answer is a
+    refusal.
     """
     groups = kernel.groups(len(region.box))
     if len(groups) != len(made):
@@ -265,9 +190,9 @@ def _any_rule_bound(
     kernel: Kernel, rule: Rule, region: Region, step: float, radii: Floats, budget: float | None
 ) -> _Bound:
     """Taylor's remainder, or covering within a budget of cosines where that is tighter."""
-    upper, method = _taylor_bound(kernel, rule, region, radii), "Taylor's remainder"
+    upper, method = taylor_bound(kernel, rule, region, radii), "Taylor's remainder"
     if budget is not None and len(region.box) <= 3:
-        cover = _cover(kernel, rule, region, budget)
+        cover = cover_bound(kernel, rule, region, budget)
         if cover is not None and cover < upper[-1]:
             upper, method = np.minimum(upper, cover), "covering"
     return _Bound(step, upper, method)
@@ -294,30 +219,12 @@ def _key(group: Group, made: Made, region: Region) -> Any:
     if isinstance(made, Reweighted):
         return id(made), id(group.kernel), region
     names = tuple(tuple(_rule_key(rule) for rule in some) for some in rules)
-    axes = tuple(_axis_key(axis) for axis in shared_axes(group.kernel, len(group.axes)))
+    axes = tuple(axis_key(axis) for axis in shared_axes(group.kernel, len(group.axes)))
     return type(made), names, axes, region
 
 
 def _rule_key(rule: Rule) -> tuple[bytes, bytes]:
     return rule.nodes.tobytes(), rule.weights.tobytes()
-
-
-def _axis_key(axis: Axis) -> Any:
-    """Equal for axes that are the same kernel, whether or not they are the same object."""
-    if not isinstance(axis, Kernel):
-        return id(axis)
-    try:
-        key = type(axis), tuple(sorted(axis.get_params(deep=False).items()))
-        hash(key)
-    except TypeError:
-        return id(axis)
-    return key
-
-
-def shared_axes(kernel: Kernel, d: int) -> list[Axis]:
-    """The axes of a kernel, equal ones the same object, so that work on them is shared."""
-    known: dict[Any, Axis] = {}
-    return [known.setdefault(_axis_key(axis), axis) for axis in map(kernel.axis, range(d))]
 
 
 # --- sums over groups ---------------------------------------------------------------------------
@@ -460,7 +367,7 @@ def _grid_bound(
 
 def _one_gaussian(axes: Sequence[Axis]) -> bool:
     """Whether k is a function of |u|, so that cells of |u|^2 are cells of equal k."""
-    return isinstance(axes[0], Gaussian) and len({_axis_key(axis) for axis in axes}) == 1
+    return isinstance(axes[0], Gaussian) and len({axis_key(axis) for axis in axes}) == 1
 
 
 def _grid_cells(
@@ -470,7 +377,7 @@ def _grid_cells(
     counts: dict[Any, int] = {}
     single: dict[Any, tuple[Axis, Rule, Floats]] = {}
     for axis, rule, own_edges in zip(axes, rules, edges, strict=True):
-        key = _axis_key(axis), _rule_key(rule), own_edges.tobytes()
+        key = axis_key(axis), _rule_key(rule), own_edges.tobytes()
         counts[key] = counts.get(key, 0) + 1
         single[key] = axis, rule, own_edges
     parts = []
@@ -512,7 +419,7 @@ def _smolyak_bound(
     low = [np.zeros(1) for _ in levels]
     top, bottom = np.ones(1), np.ones(1)
     for axis, rules, width in zip(axes, made.levels, region.box, strict=True):
-        key = _axis_key(axis), tuple(map(_rule_key, rules)), width
+        key = axis_key(axis), tuple(map(_rule_key, rules)), width
         if key not in known:
             own = _AxisCells(axis, _square_edges(width, step, cells))
             steps = [own.difference(rules[m], rules[m - 1] if m else None) for m in levels]
@@ -564,139 +471,3 @@ def _moved_mass(grid: Grid, rule: Rule) -> float:
     own *= np.where(half.nodes.any(axis=1), 2.0, 1.0)
     whole = prod(float(axis.weights.sum()) for axis in grid.axes)
     return float(np.abs(half.weights - own).sum() + max(0.0, whole - own.sum())) * (1 + 1e-12)
-
-
-# --- any rule, small regions: Taylor's remainder ------------------------------------------------
-def _taylor_bound(kernel: Kernel, rule: Rule, region: Region, radii: Floats) -> Floats:
-    """The bounds of any rule by moments: the best over even orders s of Taylor's remainder.
-
-    |cos z - sum_(l<s) ...| <= z^s / s!, so |k - k~| is at most the sum over even l < s of
-    |u|^l / l! times the norm of the difference of the moment tensors of order l (zero, but for
-    rounding, where the rule is exact), plus (E (u.w)^s + sum |a| (u.w)^s) / s!. If every axis has
-    E w^2n <= t^2n (2n-1)!! up to 2n = s then E (u.w)^s <= (s-1)!! (t |u|)^s, as for a normal
-    spectrum: for a rule exact to degree R this is 2 b^R M^R (R-1)!! / R!, and better at s = R + 2.
-    (That (R-1)!! does not hold for b-subgaussian spectra at large: +-2 with probability 1/9 each,
-    else 0, is 1-subgaussian and has a fourth moment of 32/9.)
-    """
-    d = rule.nodes.shape[1]
-    try:
-        axes = shared_axes(kernel, d)
-    except (ValueError, NotImplementedError):
-        return np.full(len(radii), inf)
-    moments = _axis_moments(axes)
-    best = np.full(len(radii), inf)
-    misfit = np.full(len(radii), abs(1.0 - float(rule.weights.sum())) + 1e-15)
-    mass, length = np.abs(rule.weights), np.linalg.norm(rule.nodes, axis=1)
-    for s in range(2, _ORDERS[-1] + 1, 2):
-        if not isfinite(moments[:, s].max()):
-            break
-        double = [prod(range(1, 2 * n, 2)) for n in range(1, s // 2 + 1)]
-        scale = max(
-            (moments[:, 2 * n + 2] / f).max() ** (0.5 / (n + 1)) for n, f in enumerate(double)
-        )
-        exact = double[-1] * scale**s
-        # sum |a| (v.w)^s <= v' (sum |a| |w|^(s-2) w w') v for unit v
-        spread = (rule.nodes * (mass * length ** (s - 2))[:, None]).T @ rule.nodes
-        largest = float(np.linalg.eigvalsh(spread)[-1])
-        remainder = (exact + largest * (1 + 1e-9)) / factorial(s) * radii**s
-        best = np.minimum(best, misfit + remainder)
-        if s > 2 and comb(d + s - 1, s) * len(rule) > 2**18:  # some 10 ms
-            break
-        misfit = misfit + _moment_gap(moments, rule, s) / factorial(s) * radii**s
-    return np.asarray(np.maximum.accumulate(best) * (1 + 1e-12))
-
-
-def _axis_moments(axes: Sequence[Axis]) -> Floats:
-    """The moments (d, 17) of each axis."""
-    known = {id(axis): _moments(axis) for axis in axes}
-    return np.stack([known[id(axis)] for axis in axes])
-
-
-def _moment_gap(moments: Floats, rule: Rule, order: int) -> float:
-    """The norm of the difference of the moment tensors of an even order."""
-    d = rule.nodes.shape[1]
-    power, counts, ways = _monomials(d, order)
-    exact = moments[np.arange(d), counts].prod(axis=1)
-    terms = np.ones((len(rule), len(power)))
-    for column in power.T:
-        terms *= rule.nodes[:, column]
-    rounding = 2.0**-50 * len(rule) * (np.abs(rule.weights) @ np.abs(terms) + exact)
-    return float(np.sqrt(ways @ (np.abs(exact - rule.weights @ terms) + rounding) ** 2))
-
-
-@lru_cache(maxsize=64)
-def _monomials(d: int, order: int) -> tuple[Axes, Axes, Floats]:
-    """The axes of every monomial of an order, its exponents, and in how many ways it arises."""
-    power = np.array(list(combinations_with_replacement(range(d), order)))
-    counts = (power[:, :, None] == np.arange(d)).sum(axis=1)
-    repeats = np.array([float(factorial(n)) for n in range(order + 1)])
-    return power, counts, factorial(order) / repeats[counts].prod(axis=1)
-
-
-# --- any rule up to three axes: covering --------------------------------------------------------
-def _cover(kernel: Kernel, rule: Rule, region: Region, budget: float) -> float | None:
-    """A bound by branch and bound over boxes, within 5% of the largest error seen, budget allowing.
-
-    On a box of half-widths h, which no axis plane cuts, k is no further beyond its values at the
-    corners than sum_i H_i h_i^2 / 2, H_i a bound of its second derivative along axis i; and a
-    cosine of the rule no further than sum_i w_i^2 h_i^2 / 2, or 2.
-    """
-    d = rule.nodes.shape[1]
-    bend = _bends(kernel, d)
-    if bend is None:
-        return None
-    widths = np.minimum(np.array(region.box), region.diameter)
-    # k - k~ is even, so one half of the space will do.
-    signs = np.array([(1.0, *rest) for rest in product((1.0, -1.0), repeat=d - 1)])
-    low = np.minimum(signs * widths, 0.0)
-    high = np.maximum(signs * widths, 0.0)
-    unit = np.array(list(product((0.0, 0.5, 1.0), repeat=d)))
-    corner = np.array(list(product((0, 1), repeat=d)))
-    index = np.array(
-        [[int(((child + c) * 3 ** np.arange(d)[::-1]).sum()) for c in corner] for child in corner]
-    )
-    seen, kept, used = 0.0, 0.0, 0
-    worst = np.full(len(low), inf)
-    while len(low):
-        if used >= budget:
-            return float(max(seen * 1.05, kept, worst.max()))
-        order = np.argsort(-worst)
-        take, rest = order[: max(1, 40_000 // len(unit))], order[max(1, 40_000 // len(unit)) :]
-        span = high[take] - low[take]
-        points = low[take, None, :] + unit * span[:, None, :]
-        flat = points.reshape(-1, d)
-        error = np.abs(kernel.at(flat) - rule(flat)).reshape(len(take), -1)
-        used += error.size * len(rule)
-        inside = (flat**2).sum(axis=1).reshape(error.shape) <= region.diameter**2
-        seen = max(seen, float(error[inside].max(initial=0.0)))
-        sizes, which = np.unique(span**2 / 32, axis=0, return_inverse=True)
-        cosines = np.minimum(2.0, rule.nodes**2 @ sizes.T)
-        slack = (sizes @ bend + np.abs(rule.weights) @ cosines)[which.ravel()]
-        upper = error[:, index].max(axis=2) + slack[:, None] + 1e-14
-        child_low = low[take, None, :] + corner * (span[:, None, :] / 2)
-        child_high = child_low + span[:, None, :] / 2
-        nearest = np.maximum(0.0, np.maximum(child_low, -child_high))
-        reached = (nearest**2).sum(axis=2) <= region.diameter**2 * (1 + 1e-12)
-        open_ = reached & (upper > 1.05 * seen)
-        kept = max(kept, float(upper[reached & ~open_].max(initial=0.0)))
-        low = np.concatenate([low[rest], child_low[open_]])
-        high = np.concatenate([high[rest], child_high[open_]])
-        worst = np.concatenate([worst[rest], upper[open_]])
-        alive = worst > 1.05 * seen
-        kept = max(kept, float(worst[~alive].max(initial=0.0)))
-        low, high, worst = low[alive], high[alive], worst[alive]
-    return float(max(1.05 * seen, kept))
-
-
-def _bends(kernel: Kernel, d: int) -> Floats | None:
-    """Bounds of the second derivatives of k along each axis, away from the axis planes."""
-    if isinstance(kernel, Matern) and not kernel.product:
-        if kernel.nu <= 1:
-            return None
-        variance = 2 * np.asarray(kernel.gamma) * kernel.nu / (kernel.nu - 1)
-        return np.broadcast_to(variance, (d,))
-    try:
-        bend = np.array([_derivatives(axis)[2] for axis in shared_axes(kernel, d)])
-    except (ValueError, NotImplementedError):
-        return None
-    return bend if np.isfinite(bend).all() else None

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import bounds, rules
+from ._enclosure import shared_axes
 from .kernels import Axes, Group, Kernel
 from .rules import Axis, Floats, Rule
 
@@ -59,7 +60,7 @@ class GridSearch:
     def __init__(self, kernel: Kernel, region: bounds.Region, reaches: Floats) -> None:
         self._kernel, self._region, self._reaches = kernel, region, reaches
         self._groups = kernel.groups(len(reaches))
-        self._axes = [bounds.shared_axes(g.kernel, len(g.axes)) for g in self._groups]
+        self._axes = [shared_axes(g.kernel, len(g.axes)) for g in self._groups]
         self._make = AxisRules(("auto",), reaches)
         total = sum(group.weight for group in self._groups)
         self._terms = [

@@ -1,0 +1,87 @@
+"""Where a map is certified: the gaps between rows in a ball and a box."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, isfinite
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial.distance import pdist
+
+from .kernels import Axes
+
+
+@dataclass(frozen=True)
+class Region:
+    """Gaps u with |u| <= diameter and |u_i| <= box[i]; either may be infinite, not both."""
+
+    diameter: float
+    box: tuple[float, ...]
+
+    @classmethod
+    def of(
+        cls,
+        X: npt.ArrayLike | None = None,
+        *,
+        d: int | None = None,
+        diameter: float | None = None,
+        box: npt.ArrayLike | None = None,
+    ) -> Region:
+        """The gaps between rows of X, or those of a ball, a box, or both at once."""
+        if X is not None:
+            if diameter is not None or box is not None:
+                raise ValueError("give X, or a diameter and a box, not both")
+            rows = np.asarray(X, dtype=np.float64)
+            if rows.ndim != 2 or len(rows) == 0 or not np.isfinite(rows).all():
+                raise ValueError("X must be finite, with at least one row and one column")
+            widths = np.ptp(rows, axis=0)
+            far = 2 * np.sqrt(((rows - (rows.min(0) + widths / 2)) ** 2).sum(axis=1).max())
+            if 1 < len(rows) <= 2000:
+                far = pdist(rows).max()
+            return cls(_up(min(far, np.linalg.norm(widths))), tuple(map(_up, widths)))
+        if diameter is None and box is None:
+            raise ValueError("a certificate needs a region: give X, diameter=4.0 or box=[4.0, 2.0]")
+        if box is None:
+            if d is None:
+                raise ValueError("diameter needs d, the number of columns")
+            box = np.full(d, inf)
+        widths = np.atleast_1d(np.asarray(box, dtype=np.float64))
+        if d is not None and len(widths) != d:
+            raise ValueError(f"box has {len(widths)} widths and the kernel {d} columns")
+        radius = float(np.linalg.norm(widths)) if diameter is None else float(diameter)
+        if not (np.all(widths >= 0) and radius >= 0 and isfinite(radius)):
+            raise ValueError(
+                f"diameter and box must be finite and not negative, got {diameter!r}, {box!r}"
+            )
+        return cls(radius, tuple(widths.tolist()))
+
+    def on(self, axes: Axes) -> Region:
+        """The region seen on some axes, no larger than need be."""
+        widths = np.minimum(np.array(self.box)[axes], self.diameter)
+        # A larger region is still proven, and no axis or ball need be empty.
+        widths = np.maximum(widths, max(1e-9 * self.diameter, 1e-100))
+        return Region(
+            max(widths.max(), min(self.diameter, _up(np.linalg.norm(widths)))),
+            tuple(widths.tolist()),
+        )
+
+    def rounded_up(self) -> Region:
+        """A somewhat larger region that others share: one width, made a power of 2^(1/8)."""
+        size = 2.0 ** (np.ceil(8 * np.log2([max(self.box), self.diameter])) / 8) * (1 + 1e-15)
+        return Region(float(size[1]), (float(min(size)),) * len(self.box))
+
+    def __repr__(self) -> str:
+        widths = np.array(self.box)
+        ball = f"|u| <= {self.diameter:.6g}"
+        if np.all(widths >= self.diameter):
+            return ball
+        sides = ", ".join(f"{w:.4g}" for w in widths[:4]) + (", ..." if len(widths) > 4 else "")
+        box = f"|u_i| <= ({sides})"
+        whole = np.linalg.norm(widths) <= self.diameter * (1 + 1e-9)
+        return box if whole else f"{ball} and {box}"
+
+
+def _up(x: Any) -> float:
+    return float(x) * (1 + 2.0**-50)
