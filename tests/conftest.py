@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import quadfeat as qf
+from quadfeat.streaming import Checkpoint
 
 # name -> (kernel of d axes, whether its spectrum factors over axes)
 KERNELS = {
@@ -104,3 +105,9 @@ def pytest_runtest_makereport(item, call):
     if report.skipped and os.environ.get("QUADFEAT_REQUIRE_ALL"):
         report.outcome = "failed"
         report.longrepr = f"skipped although everything is required: {report.longrepr}"
+
+
+@pytest.fixture
+def killed_at_the_end(monkeypatch):
+    """Fits leave their checkpoint behind, as one does that is killed in its last moment."""
+    monkeypatch.setattr(Checkpoint, "remove", lambda _: None)

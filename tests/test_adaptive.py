@@ -5,6 +5,9 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, make_blobs, make_swiss_roll
 from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import quadfeat as qf
@@ -286,6 +289,28 @@ def test_framed_grids_take_data_that_spreads_in_one_direction(X, monkeypatch):
     assert np.abs(framed.approximate_kernel(X) - kernel(X)).max() < 1e-12
     # The counts on the way to 128 grow by a quarter: some 25 of them, of 25 step lengths each.
     assert len(tuned) < 40 * 25
+
+
+def test_wide_pools_are_not_reweighted_by_the_front_door(rng):
+    X = rng.normal(size=(60, 2))
+    for columns, tried in ((1024, True), (1025, False)):
+        features = qf.KernelFeatures(
+            qf.Gaussian(0.5), n_components=columns, shift_invariant=True, random_state=0
+        ).fit(X)
+        assert tried == ("ReweightedGrid" in [trial.name for trial in features.report_.trials])
+
+
+def test_parameters_of_the_default_kernel_can_be_set(data):
+    search = GridSearchCV(
+        make_pipeline(qf.HermiteMercer(n_components=20), Ridge()),
+        {"hermitemercer__kernel__gamma": [0.1, 1.0]},
+        cv=2,
+    )
+    search.fit(data, data[:, 0])
+    chosen = search.best_params_["hermitemercer__kernel__gamma"]
+    assert search.best_estimator_[0].kernel_.gamma == chosen
+    given = qf.RandomFourier(qf.Laplacian(0.5)).set_params(kernel__gamma=2.0)
+    assert isinstance(given.kernel, qf.Laplacian)
 
 
 def test_where_every_map_refuses_the_front_door_says_why(data):

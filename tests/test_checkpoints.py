@@ -94,6 +94,7 @@ def test_a_survey_knows_how_many_rows_it_saw(rows):
     assert seen.fingerprint != replace(seen, n_rows=seen.n_rows + 1).fingerprint
 
 
+@pytest.mark.usefixtures("killed_at_the_end")
 def test_a_checkpoint_is_not_taken_for_a_stream_that_has_grown(rows, tmp_path):
     X, y = rows
     grown = [(X[:20_000], y[:20_000]), (X[20_000:], y[20_000:])]
@@ -102,6 +103,7 @@ def test_a_checkpoint_is_not_taken_for_a_stream_that_has_grown(rows, tmp_path):
         _ridge(tmp_path / "checkpoint").fit(lambda: iter(grown))
 
 
+@pytest.mark.usefixtures("killed_at_the_end")
 def test_parameters_may_be_lists_of_different_lengths(tmp_path, rng):
     X = rng.normal(size=(100, 3))
     kernel = qf.Anova(qf.Gaussian(0.5), [[0, 1], [2]])

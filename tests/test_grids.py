@@ -203,3 +203,17 @@ def test_every_group_is_seen_or_the_width_is_refused(make, share, n, rng):
     Z = features.fit(X).transform(X)
     assert Z.shape[1] <= n
     assert (np.abs(Z[1:] - Z[0]).max(axis=1) > 0.01).all()
+
+
+def test_no_two_nodes_of_a_subsample_are_one_cosine(rng):
+    for points in (2, 3):
+        rule = grids.subsample([UNIT.gauss(points)] * 3, 200, rng)
+        assert len(grids.fold(rule)) == len(rule) == (points**3 + 1) // 2
+
+
+def test_mirroring_a_rule_keeps_its_kernel_and_its_mass(rng):
+    nodes = np.vstack([np.zeros(3), rng.normal(size=(6, 3))])
+    rule = qf.Rule(nodes, rng.uniform(size=7))
+    mirrored, gaps = grids.mirror(rule), rng.normal(size=(20, 3))
+    assert len(mirrored) == 13 and mirrored.weights.sum() == pytest.approx(rule.weights.sum())
+    np.testing.assert_allclose(mirrored(gaps), rule(gaps), atol=1e-14)

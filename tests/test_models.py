@@ -392,6 +392,8 @@ def test_equal_data_give_equal_models_and_pickles_keep_them(waves):
         ({"rank": 2}, "loss='logistic'"),
         ({"loss": "hinge"}, "loss must be one of"),
         ({"class_weight": "equal"}, "class_weight"),
+        ({"class_weight": {0: -2}}, "class_weight of 0 .* got -2"),
+        ({"alpha": []}, "alpha is empty; .*1.0"),
         ({"dtype": "half"}, "dtype must be one of 'float32', 'float64'"),
     ],
 )
@@ -401,6 +403,8 @@ def test_parameters_that_cannot_work_are_named(waves, parameters, message):
         qf.KernelClassifier(fixed(), **parameters).fit(X, np.digitize(y, [0.0]))
     with pytest.raises(TypeError, match="features must be a feature map"):
         qf.KernelClassifier(3).fit(X, np.digitize(y, [0.0]))
+    with pytest.raises(ValueError, match="squares overflow"):
+        qf.KernelRegressor(fixed()).fit(X, 1e300 * y)
 
 
 @pytest.mark.parametrize("rows", [300, 30_000])

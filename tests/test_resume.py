@@ -68,6 +68,7 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(whole, share, rows, tmp
     assert np.array_equal(resumed.predict(X[:100]), whole.predict(X[:100]))
 
 
+@pytest.mark.usefixtures("killed_at_the_end")
 def test_a_checkpoint_of_other_data_or_parameters_is_refused(rows, tmp_path):
     X, y = rows
     path = tmp_path / "checkpoint"
@@ -88,6 +89,14 @@ def test_a_checkpoint_of_other_data_or_parameters_is_refused(rows, tmp_path):
         clone(model).fit(X, y)
 
 
+def test_a_checkpoint_is_gone_when_its_fit_is_over(whole, rows, tmp_path):
+    X, y = rows
+    model = clone(whole).set_params(checkpoint=tmp_path / "checkpoint", checkpoint_interval=0.0)
+    for order in (slice(None), slice(None, None, -1)):  # other rows are no trouble then
+        model.fit(X[order], y[order])
+        assert not any(tmp_path.iterdir())
+
+
 def test_ctrl_c_says_how_to_go_on(rows, tmp_path):
     X, y = rows
     path = tmp_path / "checkpoint"
@@ -105,3 +114,48 @@ def test_ctrl_c_says_how_to_go_on(rows, tmp_path):
         model.fit(blocks)
     whole = qf.KernelRegressor(features(), alpha=1.0).fit(X, y)
     assert np.array_equal(model.fit(blocks).coef_, whole.coef_)
+
+
+def test_a_block_of_several_pieces_is_done_with_its_last(rows, tmp_path, monkeypatch):
+    X, y = rows
+    monkeypatch.setattr("quadfeat.streaming._BUFFER", 1)  # pieces of 512 rows
+    model = qf.KernelRegressor(features(), alpha=1.0)
+    whole = clone(model).fit(X, y)
+    model.set_params(checkpoint=tmp_path / "checkpoint", checkpoint_interval=0.0)
+    with monkeypatch.context() as patch, pytest.raises(_Stopped):
+        stopped_after(patch, 1)
+        model.fit(X, y)
+    assert np.array_equal(model.fit(X, y).coef_, whole.coef_)
+
+
+def test_checkpoints_are_as_far_apart_as_was_asked_for(rows, tmp_path):
+    path = tmp_path / "checkpoint"
+    model = qf.KernelRegressor(features(), alpha=1.0, checkpoint=path, checkpoint_interval=1e6)
+    model.fit(*rows)
+    assert not path.exists()
+
+
+@pytest.mark.usefixtures("killed_at_the_end")
+@pytest.mark.parametrize("parameter", ["alpha", "features__kernel__gamma"])
+def test_a_checkpoint_knows_the_numbers_in_arrays_of_parameters(parameter, rows, tmp_path):
+    model = qf.KernelRegressor(features(), alpha=1.0)
+    model.set_params(checkpoint=tmp_path / "checkpoint", checkpoint_interval=0.0)
+    model.set_params(**{parameter: np.array([0.2, 0.3, 0.4])}).fit(*rows)
+    with pytest.raises(ValueError, match="other parameters"):
+        clone(model).set_params(**{parameter: np.array([0.2, 0.3, 0.5])}).fit(*rows)
+
+
+def test_ctrl_c_without_a_checkpoint_promises_nothing(rows):
+    X, y = rows
+    passes = []
+
+    def blocks():
+        passes.append(None)
+        yield X[:5000], y[:5000]
+        if len(passes) == 2:  # survey, sums
+            raise KeyboardInterrupt
+        yield X[5000:], y[5000:]
+
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        qf.KernelRegressor(features(), alpha=1.0).fit(blocks)
+    assert "checkpoint" not in str(stopped.value)

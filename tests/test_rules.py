@@ -150,3 +150,18 @@ def test_twice_the_nodes_nearly_halve_the_error_of_a_heavy_tail():
         for n in (128, 256)
     )
     assert many <= 0.5 * (np.log(256) / np.log(128)) * 1.1 * few
+
+
+@pytest.mark.parametrize("n", range(2, 12))
+def test_clenshaw_curtis_integrates_polynomials_of_a_flat_density(n):
+    rule = rules.clenshaw_curtis(np.ones_like, n, 2.0)
+    for degree in range(0, n, 2):
+        exact = 2.0**degree / (degree + 1)
+        assert rule.weights @ rule.nodes[:, 0] ** degree == pytest.approx(exact, rel=1e-13)
+
+
+def test_a_rule_cannot_be_changed():
+    rule = rules.gauss_hermite(3)
+    for array in (rule.nodes, rule.weights):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 7.0

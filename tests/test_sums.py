@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from quadfeat.fitting import Rows, fit_ridge
 from quadfeat.solvers import InPlaceCholesky, RidgePath
 from quadfeat.sums import NormalSums
 
@@ -144,3 +145,72 @@ def test_centring_survives_a_large_mean(rng):
     expected = np.linalg.solve(centred.T @ centred + np.eye(3), centred.T @ (Y - Y.mean()))
     # 1e6 times the variance is subtracted, so six digits go.
     np.testing.assert_allclose(RidgePath(system_of(Z, Y)).weights(1.0), expected, rtol=1e-7)
+
+
+def test_rows_of_weight_zero_count_for_nothing(problem):
+    Z, Y, weight = problem
+    weight = np.where(np.arange(60) % 3, weight, 0.0)
+    kept = weight > 0
+    ours, theirs = system_of(Z, Y, weight), system_of(Z[kept], Y[kept], weight[kept])
+    assert ours.n_rows == theirs.n_rows
+    # Where the freedom is nearly the number of rows, their difference has lost digits.
+    np.testing.assert_allclose(
+        RidgePath(ours).gcv(ALPHAS), RidgePath(theirs).gcv(ALPHAS), rtol=1e-7
+    )
+
+
+def test_rows_of_either_precision_are_added_one_after_the_other(rng):
+    Z, Y = rng.normal(size=(40, 3)), rng.normal(size=(40, 2))
+    Z[:20], Y[:20] = Z[:20].round(), Y[:20].round()  # which float32 holds, and their products
+    sums = NormalSums(3, 2)
+    sums.add(Z[:20].astype(np.float32), Y[:20])
+    sums.add(Z[20:], Y[20:])
+    np.testing.assert_allclose(np.tril(sums.gram), np.tril(Z.T @ Z), rtol=0, atol=1e-13)
+    np.testing.assert_allclose(sums.cross, Z.T @ Y, rtol=0, atol=1e-13)
+
+
+def test_leaving_a_light_row_out_is_what_the_formula_says(rng):
+    Z, Y, weight = rng.normal(size=(12, 4)), rng.normal(size=(12, 1)), rng.uniform(0.1, 1, 12)
+    alpha, brute = 0.3, 0.0
+    for i in range(12):
+        keep = np.arange(12) != i
+        part = system_of(Z[keep], Y[keep], weight[keep])
+        v = RidgePath(part).weights(alpha)
+        left_out = Y[i] - part.target_mean - (Z[i] - part.feature_mean) @ v
+        brute += float(weight[i] * left_out[0] ** 2)
+    ours = RidgePath(system_of(Z, Y, weight)).loo_squares(Z, Y, weight, np.array([alpha]))
+    assert ours[0] == pytest.approx(brute, rel=1e-10)
+
+
+def test_a_fit_and_a_path_predict_the_same_for_rows_left_out(problem, rng):
+    Z, Y, _ = problem
+    weight = rng.uniform(0.1, 3.0, size=60)
+    (expected,) = RidgePath(system_of(Z, Y, weight)).left_out(Z, Y, weight, [0.1])
+    fit = fit_ridge(system_of(Z, Y, weight), 0.1, Z.dtype, Rows(Z, Y, weight))
+    np.testing.assert_allclose(fit.left_out(Rows(Z, Y, weight)), expected, rtol=1e-7, atol=1e-9)
+
+
+def test_no_sum_of_squares_is_below_zero(problem, rng):
+    Z, _, weight = problem
+    constants = np.full((60, 200), rng.uniform(0.1, 1.0, size=200))
+    assert (system_of(Z, constants, weight).target_square >= 0).all()
+    exact = RidgePath(system_of(Z, Z @ rng.normal(size=(Z.shape[1], 200)), weight))
+    for alpha in (1e-14, 1e-12, 1e-10):
+        assert (exact.squares(alpha) >= 0).all()
+
+
+def test_an_alpha_that_makes_a_signed_system_singular_is_never_the_best(rng):
+    Z = np.vstack([np.eye(2), np.zeros((4, 2))])  # its gram is I, and I + diag(1, -1) is singular
+    system = system_of(Z, rng.normal(size=(6, 1)), intercept=False, signs=np.array([1.0, -1.0]))
+    path, Y = RidgePath(system), np.zeros((6, 1))
+    assert np.array_equal(np.isinf(path.gcv([1.0, 0.1])), [True, False])
+    assert np.array_equal(np.isinf(path.loo_squares(Z, Y, None, [1.0, 0.1])), [True, False])
+
+
+def test_a_factorisation_that_failed_is_of_no_alpha(rng):
+    gram = np.diag([1.0, -1.0, 2.0])
+    cholesky = InPlaceCholesky(gram)
+    cholesky.factor(3.0)
+    with pytest.raises(np.linalg.LinAlgError):
+        cholesky.factor(0.5)
+    assert cholesky.alpha == np.inf

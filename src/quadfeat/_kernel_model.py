@@ -112,7 +112,10 @@ class KernelModel(BaseEstimator, ABC):
         if isinstance(self.alpha, str):
             check_choice("alpha", self.alpha, ("auto",))
         else:
-            for value in np.atleast_1d(self.alpha):
+            values = np.atleast_1d(self.alpha).tolist()
+            if not values:
+                raise ValueError("alpha is empty; give a number such as 1.0, several, or 'auto'")
+            for value in values:
                 check_positive("alpha", value)
         if self.dtype is not None:
             check_choice("dtype", self.dtype, DTYPES)

@@ -86,6 +86,7 @@ class Report:
 
 _JUDGES = 1000  # rows held out to judge on
 _LEARNERS = 4000  # rows that candidates learn from before one is chosen
+_REWEIGHTED = 1024  # columns beyond which the best weights of a pool take minutes
 _BLOCK_ROWS = 256
 
 
@@ -149,6 +150,11 @@ class KernelFeatures(FeatureMap):
         check_count("max_components", self.max_components, example=8192)
         if self.tol is not None:
             check_positive("tol", self.tol, example="1e-3")
+            if self.tol >= 1:
+                raise ValueError(
+                    f"tol={self.tol:g} is an error relative to k(0), of which nothing is left at "
+                    f"1; give a smaller one such as 1e-3"
+                )
         check_choice("criterion", self.criterion, ("rms", "max"))
 
     def _build(self, X: Matrix) -> int:
@@ -264,7 +270,8 @@ class KernelFeatures(FeatureMap):
             yield "OrthogonalFourier(structured=True)", structured
         halton = QuasiRandomFourier(kernel, sequence="halton", **common)
         yield "QuasiRandomFourier(sequence='halton')", halton
-        yield "ReweightedGrid", ReweightedGrid(kernel, **common)
+        if p <= _REWEIGHTED:
+            yield "ReweightedGrid", ReweightedGrid(kernel, **common)
         if not one_group:
             return
         n_points = int(np.floor((p + 0.5) ** (1 / d)))

@@ -43,6 +43,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
         self._check()
+        _check_squares(X)
         if not (self.kernel is None or isinstance(self.kernel, Kernel)):
             raise TypeError(
                 f"kernel must be a Kernel such as Gaussian(gamma=0.5), or None, got {self.kernel!r}"
@@ -53,6 +54,12 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self._groups = self.kernel_.groups(rows.shape[1])
         self._n_features_out = self._build_on(rows, X)
         return self
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; `kernel__gamma` and the like also where the kernel is the default."""
+        if self.kernel is None and any(name.startswith("kernel__") for name in params):
+            params.setdefault("kernel", Gaussian("scale"))
+        return super().set_params(**params)
 
     def _check(self) -> None:
         """Refuse parameters that cannot work, before anything is computed."""
@@ -351,6 +358,18 @@ def kronecker_plan(
         members.append([known[int(c), id(r)] for c, r in zip(group.axes, own, strict=True)])
     scale = np.sqrt([group.weight for group in groups])
     return KroneckerPlan.from_groups(d, entries, members, scale)
+
+
+def _check_squares(X: Any) -> None:
+    """Rows whose squares overflow have no distances, means of squares or kernel."""
+    values = X.data if sparse.issparse(X) else X
+    limit = float(np.sqrt(np.finfo(X.dtype).max)) / 1e6  # so that sums of squares do not either
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    if largest > limit:
+        raise ValueError(
+            f"X has values up to {largest:g}, and sums of squares beyond {limit:.0e} overflow in "
+            f"{X.dtype}; standardise X, or leave such rows out"
+        )
 
 
 def _dense_rows(X: Any) -> Any:

@@ -151,10 +151,10 @@ def _factor(cholesky: InPlaceCholesky, alpha: float, system: RidgeSystem, dtype:
     try:
         cholesky.factor(alpha)
     except np.linalg.LinAlgError:
-        least = penalties(system.scale, dtype)[0]
+        works = 1.5 * _factor_raised(cholesky, penalties(system.scale, dtype)[0])  # one digit
         raise ValueError(
             f"alpha={alpha:g} is too small for {np.dtype(dtype)} features: the sums are not "
-            f"positive definite to their rounding; {least:.1g} works"
+            f"positive definite to their rounding; {works:.1g} works"
         ) from None
 
 
@@ -200,7 +200,8 @@ def _search_wide(
                 cholesky.solve(system.cross), np.empty(0), 0.0, [], system, None, cholesky
             )
             found = fit.left_out(sample)
-            square = float(np.square(found - sample.y).mean())
+            squares = np.square(found - sample.y).sum(axis=1)
+            square = float(np.average(squares, weights=sample.weight))
             scores[i] = square if judge is None else judge(found)
         return scores[i]
 
@@ -358,8 +359,8 @@ class _Metric:
         return self._cholesky.solve(B) / self._c
 
 
-def _factor_raised(cholesky: InPlaceCholesky, alpha: float) -> None:
-    """Factor for alpha, or for the least more that makes the sum positive definite.
+def _factor_raised(cholesky: InPlaceCholesky, alpha: float) -> float:
+    """Factor for alpha, or for the least more that makes the sum positive definite; return that.
 
     What rounding may have taken from the smallest eigenvalues is given back. That depends on the
     precision of the features and on how many columns repeat each other; a factorisation tells.
@@ -368,11 +369,13 @@ def _factor_raised(cholesky: InPlaceCholesky, alpha: float) -> None:
     shift = max(alpha, 1e-7 * trace / len(cholesky.diagonal))
     while True:
         try:
-            return cholesky.factor(shift)
+            cholesky.factor(shift)
         except np.linalg.LinAlgError:
             if not shift < trace:
                 raise
             shift *= 10
+        else:
+            return shift
 
 
 @dataclass(eq=False)

@@ -24,6 +24,7 @@ Integers = npt.NDArray[np.int64]
 _WIDE = 2048
 _BLOCK_ROWS = 4096
 _FEW_ROWS = 20  # fewer look independent whatever they are
+_MOST_SCALES = 1e6  # a grid has 128 nodes on a direction at most
 
 
 # --- moments ----------------------------------------------------------------------------------
@@ -236,6 +237,11 @@ def framed_grid(kernel: Gaussian, X: Matrix, n: int, *, n_rows: int = 400) -> Pr
     found = wide_frame(X, scale) if d > _WIDE else frame(moments(X), scale)
     directions = found.directions[:, found.variance > 0]
     gaps = _some_gaps(X, n_rows) @ (directions * scale[:, None])
+    if gaps.size and np.abs(gaps).max() > _MOST_SCALES:
+        raise ValueError(
+            f"X spreads over {np.abs(gaps).max():.1g} length scales of {kernel!r}, too far for any "
+            f"grid; standardise X, or use a smaller gamma"
+        )
     grid = min(_framed_candidates(gaps, n), key=lambda each: _mean_square(each.rule, gaps))
     return replace(grid, directions=directions * scale[:, None])
 

@@ -26,6 +26,7 @@ from .streaming import Checkpoint, Stream, fold
 from .sums import NormalSums
 from .survey import Once, Survey, labels_of
 
+_LARGEST_TARGET = 1e150  # squares of larger ones overflow
 _SMALL_WORK = 1e7  # products per pass up to which a descent may take as many as it likes
 
 
@@ -52,7 +53,8 @@ class KernelRegressor(RegressorMixin, KernelModel):
         "float32" takes half the time and is as accurate as features of a kernel are; standardise
         first, since it keeps seven digits of every value of X.
     checkpoint : path or None
-        A file from which the same fit goes on after an interruption, to the same bits.
+        A file from which the same fit goes on after an interruption, to the same bits; it is
+        removed when the fit is over.
     checkpoint_interval : float, seconds between writes at least
     verbose : bool, progress on stderr
 
@@ -119,6 +121,7 @@ class KernelRegressor(RegressorMixin, KernelModel):
         sums = ridge_sums(stream, checkpoint, p, t)
         again = None if isinstance(data, Once) else stream
         self._finish(sums, self._sample(look), again, copy=False)
+        checkpoint.remove()
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -146,7 +149,7 @@ class KernelRegressor(RegressorMixin, KernelModel):
         return self
 
     def _begin(self, look: Survey) -> None:
-        targets = np.asarray(look.y, dtype=np.float64)
+        targets = _targets(look.y)
         self._single = targets.ndim == 1
         # Products of centred targets keep their digits, whatever the mean of y is.
         columns = targets.reshape(len(targets), -1)
@@ -156,9 +159,7 @@ class KernelRegressor(RegressorMixin, KernelModel):
         self._fit_map(look)
 
     def _encoded(self, block: Block) -> tuple[Any, Any]:
-        targets = np.asarray(block.y, dtype=np.float64).reshape(len(block), -1)
-        if not np.isfinite(targets).all():
-            raise ValueError("y has a missing or infinite value; leave those rows out")
+        targets = _targets(block.y).reshape(len(block), -1)
         if targets.shape[1] != len(self._shift):
             raise ValueError(
                 f"y has {targets.shape[1]} targets, and the rows before had {len(self._shift)}"
@@ -230,6 +231,18 @@ def _has_probabilities(model: Any) -> bool:
             "predict_proba needs loss='logistic' or 'ridge'; the squared hinge has no probabilities"
         )
     return True
+
+
+def _targets(y: Any) -> Floats:
+    targets = np.asarray(y, dtype=np.float64)
+    if not np.isfinite(targets).all():
+        raise ValueError("y has a missing or infinite value; leave those rows out")
+    largest = float(np.abs(targets).max(initial=0.0))
+    if largest > _LARGEST_TARGET:
+        raise ValueError(
+            f"y has values up to {largest:g}, whose squares overflow; divide it by its spread"
+        )
+    return targets
 
 
 class KernelClassifier(ClassifierMixin, KernelModel):
@@ -346,6 +359,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
             sums = ridge_sums(stream, checkpoint, p, t)
             again = None if isinstance(data, Once) else stream
             self._finish(sums, sample, again, copy=False)
+            checkpoint.remove()
             return self
         alpha = self.alpha
         if isinstance(alpha, str):
@@ -363,6 +377,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
             tolerance=self._tolerance(look),
         )
         self.coef_, self.intercept_ = np.ascontiguousarray(W.T), b
+        checkpoint.remove()
         return self
 
     def _tolerance(self, look: Survey) -> float:
@@ -420,10 +435,17 @@ class KernelClassifier(ClassifierMixin, KernelModel):
             each = np.array([totals.get(name, 0.0) for name in self.classes_.tolist()])
             share = each * np.count_nonzero(each) / each.sum()
             return np.divide(1.0, share, out=np.ones_like(share), where=share > 0)
-        return np.asarray(
+        factors = np.asarray(
             compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_),
             dtype=np.float64,
         )
+        for name, factor in zip(self.classes_.tolist(), factors.tolist(), strict=True):
+            if not 0 <= factor < np.inf:
+                raise ValueError(
+                    f"class_weight of {name!r} must be a number such as 2.0, not below 0, got "
+                    f"{factor:g}"
+                )
+        return factors
 
     def _encoded(self, block: Block) -> tuple[Any, Any]:
         labels = labels_of(block)

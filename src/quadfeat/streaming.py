@@ -209,6 +209,11 @@ class Checkpoint:
         """Whether it is time to write."""
         return self.active and time.monotonic() - self._written >= self._interval
 
+    def remove(self) -> None:
+        """The fit is over: the next one begins anew, with other data if it likes."""
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+
     def write(self, stage: str, block: int, arrays: dict[str, Any]) -> None:
         """Replace the file; whatever happens, the old one or the new one is whole."""
         if self._path is None:

@@ -1,0 +1,137 @@
+"""Files in and out: what tells one from another, and what a failure leaves."""
+
+import io
+import os
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy import sparse
+
+from quadfeat._sinks import sink
+from quadfeat.data import source
+
+N = 1003
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(N, 3)).round(6), rng.integers(3, size=N)
+
+
+def _frame(X, y):
+    return pd.DataFrame({"x0": X[:, 0], "x1": X[:, 1], "x2": X[:, 2], "label": y})
+
+
+def _dense(X):
+    return X.toarray() if sparse.issparse(X) else X
+
+
+def test_arrays_beside_a_file_travel_with_its_rows(table, tmp_path):
+    X, y = table
+    np.save(tmp_path / "t.npy", X)
+    stream = source(tmp_path / "t.npy", y, np.arange(N) + 1.0, rows=100)
+    for start in (0, 3):
+        weight = np.concatenate([block.weight for block in stream.blocks(start)])
+        np.testing.assert_array_equal(weight, np.arange(100 * start, N) + 1.0)
+
+
+def test_a_fingerprint_tells_other_weights_later_rows_and_another_target(table, tmp_path):
+    X, y = table
+    weight = np.ones(N)
+    prints = {source(X, y, w).fingerprint for w in (None, weight, 2 * weight)}
+    assert len(prints) == 3
+    long = np.zeros((20_000, 2))
+    later = long.copy()
+    later[10_000:] = 1.0
+    assert source(long).fingerprint != source(later).fingerprint
+    path = tmp_path / "t.csv"
+    _frame(X, y).to_csv(path, index=False)
+    asked = [source(path, name, columns=["x0"]).fingerprint for name in ("label", "x1")]
+    assert asked[0] != asked[1]
+
+
+@pytest.mark.parametrize("size", [77, 100, 250, N])
+def test_row_groups_of_any_size_are_read_from_any_block_on(size, table, tmp_path):
+    X, y = table
+    frame = pa.Table.from_pandas(_frame(X, y))
+    pq.write_table(frame, tmp_path / "t.parquet", row_group_size=size)
+    stream = source(tmp_path / "t.parquet", "label", rows=100)
+    for start in range(11):
+        found = np.concatenate([block.X for block in stream.blocks(start)])
+        np.testing.assert_array_equal(found, X[100 * start :])
+
+
+def test_an_array_shorter_than_its_header_says_is_refused(table, tmp_path):
+    whole, header = table[0], io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(whole))
+    with zipfile.ZipFile(tmp_path / "t.npz", "w") as archive:
+        archive.writestr("X.npy", header.getvalue() + whole[:500].tobytes())
+    with pytest.raises(ValueError, match=r"'X' of .* ends in row 500"):
+        list(source(tmp_path / "t.npz", rows=100).blocks())
+
+
+def test_an_index_of_zero_anywhere_makes_svmlight_count_from_zero(tmp_path, monkeypatch):
+    monkeypatch.setattr("quadfeat._readers._CHUNK", 64)
+    lines = ["1 0:5 2:7", *("0 1:1 2:2" for _ in range(50))]
+    (tmp_path / "t.svm").write_text("\n".join(lines) + "\n")
+    found = np.vstack([_dense(block.X) for block in source(tmp_path / "t.svm").blocks()])
+    assert np.array_equal(found, [[5, 0, 7], *([[0, 1, 2]] * 50)])
+
+
+def test_a_file_is_known_by_its_ends_and_by_when_it_was_written(tmp_path):
+    path, size = tmp_path / "t.npy", 40_000  # longer than both of the ends that are looked at
+    np.save(path, np.zeros((size, 1)))
+    before, first = path.stat(), source(path).fingerprint
+
+    def changed(row, later):
+        X = np.zeros((size, 1))
+        X[row] = 1.0
+        np.save(path, X)
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + later))
+        return source(path).fingerprint
+
+    assert first != changed(0, 0) and first != changed(size - 1, 0)
+    assert first != changed(size // 2, 1)
+
+
+def test_arrays_of_different_lengths_in_one_file_are_refused(table, tmp_path):
+    X, y = table
+    np.savez(tmp_path / "t.npz", X=X, y=y[:-1])
+    with pytest.raises(ValueError, match=f"differ in rows: X {N}, y {N - 1}"):
+        source(tmp_path / "t.npz")
+
+
+def test_a_zero_and_a_one_above_two_columns_are_data(tmp_path):
+    (tmp_path / "t.csv").write_text("0,1\n1,0\n")
+    (block,) = source(tmp_path / "t.csv").blocks()
+    assert np.array_equal(block.X, [[0.0, 1.0], [1.0, 0.0]])
+
+
+# --- out ------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".npy"])
+def test_a_file_that_could_not_be_finished_leaves_the_earlier_one_alone(ending, tmp_path):
+    path = tmp_path / f"out{ending}"
+    path.write_text("earlier")
+    with pytest.raises(ValueError, match="stopped"), sink(path, ["a"]) as out:
+        out.write(np.arange(3.0))
+        raise ValueError("stopped")
+    assert path.read_text() == "earlier"
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
+def test_an_npy_file_has_the_type_of_its_first_rows_and_holds_no_text(tmp_path):
+    with sink(tmp_path / "out.npy", ["a"]) as out:
+        for dtype in (np.float32, np.float64):
+            out.write(np.arange(3, dtype=dtype))
+    found = np.load(tmp_path / "out.npy")
+    assert found.dtype == np.float32 and np.array_equal(found, [0, 1, 2, 0, 1, 2])
+    with (
+        pytest.raises(ValueError, match="holds numbers"),
+        sink(tmp_path / "text.npy", ["a"]) as out,
+    ):
+        out.write(np.array(["a", "b"]))
