@@ -319,7 +319,7 @@ def test_products_of_products_of_sums_are_refused_uncounted(model):
 
 def test_a_file_of_something_else_is_refused_by_name(tmp_path):
     (tmp_path / "a.qf").write_text("not a model")
-    with pytest.raises(ValueError, match=r"a\.qf is not a model file"):
+    with pytest.raises(ValueError, match=r"a\.qf is not a file of quadfeat"):
         qf.load(tmp_path / "a.qf")
     _archive.write(tmp_path / "b.qf", {"checkpoint": 1}, {})
     with pytest.raises(ValueError, match=r"b\.qf holds no saved estimator, but checkpoint"):

@@ -77,11 +77,11 @@ def read(path: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     except PermissionError:
         raise
     except ValueError as error:
-        raise ValueError(f"{path} is not a model file that can be read: {error}") from None
+        raise ValueError(f"{path} is not a file of quadfeat that can be read: {error}") from None
     except Exception as error:
         # zipfile and NumPy raise a dozen kinds on damaged headers; all mean one thing.
         raise ValueError(
-            f"{path} is not a model file that can be read: it is damaged or something else "
+            f"{path} is not a file of quadfeat that can be read: it is damaged or something else "
             f"({type(error).__name__}: {error})"
         ) from None
 

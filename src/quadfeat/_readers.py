@@ -91,7 +91,8 @@ def _npy(path: Path, wanted: Wanted, rows: int) -> Table:
     if wanted.targets() or wanted.weight is not None:
         raise ValueError(
             f"{path} holds one array and no names, so y={wanted.target!r} and "
-            f"sample_weight={wanted.weight!r} cannot be found in it; give them as arrays"
+            f"sample_weight={wanted.weight!r} cannot be found in it; give them as arrays, or "
+            f"an NPZ file with arrays of these names beside X"
         )
     try:
         whole = np.load(path, mmap_mode="r", allow_pickle=False)

@@ -66,9 +66,12 @@ class Partitions:
 
     def __init__(self, X: Any, y: Any, sample_weight: Any = None, *, dtype: Any = None) -> None:
         if y is None or not is_collection(y):
+            way = "dask.array.from_array(y, chunks=X.chunks[0]) makes one"
+            if isinstance(y, str):
+                way = f"give X.drop(columns={y!r}) and X[{y!r}]"
             raise TypeError(
                 f"y must be a Dask collection with the partitions of X, got {type(y).__name__}; "
-                f"dask.array.from_array(y, chunks=X.chunks[0]) makes one"
+                f"{way}"
             )
         self.columns = tuple(map(str, X.columns)) if hasattr(X, "columns") else None
         chunks = getattr(X, "chunks", (None,))[0]

@@ -367,7 +367,7 @@ def _check_squares(X: Any) -> None:
     largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
     if largest > limit:
         raise ValueError(
-            f"X has values up to {largest:g}, and sums of squares beyond {limit:.0e} overflow in "
+            f"X has values up to {largest:g}, and beyond {limit:.0e} their squares overflow in "
             f"{X.dtype}; standardise X, or leave such rows out"
         )
 

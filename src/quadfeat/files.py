@@ -24,7 +24,9 @@ _MOST_CLASSES = 20  # different whole numbers in the first block that are still 
 def task_of(data: Source) -> str:
     """ "classification" for text, or at most 20 different whole numbers in the first block."""
     block = next(data.blocks(), None)
-    if block is None or block.y is None:
+    if block is None:
+        raise ValueError(f"{data.name} has no rows")
+    if block.y is None:
         raise ValueError(f"{data.name} has no target; name its column")
     labels = np.asarray(block.y)
     if labels.ndim == 1 and labels.dtype.kind in "UOb":

@@ -417,8 +417,8 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         check_classification_targets(look.y)
         if len(classes) < 2:
             raise ValueError(
-                f"y has one class only, {classes[0]!r}; a classifier needs samples of at least 2 "
-                f"classes"
+                f"y has one class only, {classes.tolist()[0]!r}; a classifier needs samples of at "
+                f"least 2 classes"
             )
         self.classes_ = classes
         self._n_scores = 1 if len(classes) == 2 else len(classes)

@@ -166,7 +166,13 @@ class Checkpoint:
             self._read(self._path)
 
     def _read(self, path: Path) -> None:
-        manifest, arrays = _archive.read(path)
+        try:
+            manifest, arrays = _archive.read(path)
+        except ValueError as error:
+            raise ValueError(
+                f"checkpoint={str(path)!r} cannot be resumed; give another path, or delete it: "
+                f"{error}"
+            ) from None
         theirs = manifest.get("identity")
         self._theirs = theirs if isinstance(theirs, dict) else {}
         for what, value in self._identity.items():
