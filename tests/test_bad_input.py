@@ -44,7 +44,12 @@ CASES = [
     (qf.ReweightedGrid(n_samples=0), X, ValueError, r"n_samples.*0"),
     (qf.QuasiRandomFourier(sequence="niederreiter"), X, ValueError, r"sequence.*'halton'"),
     (qf.OrthogonalFourier(qf.Laplacian(1.0)), X, ValueError, "rotation-invariant"),
-    (qf.HermiteMercer(qf.Gaussian(0.5)), 1e300 * X, ValueError, "1e\\+148 .* overflow.*standardise"),
+    (
+        qf.HermiteMercer(qf.Gaussian(0.5)),
+        1e300 * X,
+        ValueError,
+        "1e\\+148 .* overflow.*standardise",
+    ),
     (qf.KernelFeatures(qf.Gaussian(0.5)), 1e200 * X, ValueError, "overflow.*standardise"),
     (
         qf.FramedGrid(qf.Gaussian(0.5)),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 
+import quadfeat as qf
 from quadfeat import _exact, _nnls, reweight
 
 EPS = np.finfo(np.float64).eps
@@ -230,6 +231,43 @@ def test_a_selection_leaves_no_column_that_could_lower_the_error(selection):
         assert slopes[open_].max(initial=0.0) <= 1e-12 * np.abs(system.linear).max()
         if budget >= costs.sum():
             np.testing.assert_allclose(weights, best, rtol=1e-7, atol=1e-10)
+
+
+def _square_gaps(X):
+    return np.square(X[:, None] - X).sum(axis=2)
+
+
+def test_penalised_weights_have_one_slope_on_all_their_nodes():
+    rng = np.random.default_rng(0)
+    X, nodes = rng.normal(size=(60, 3)), rng.normal(size=(200, 3))
+    system = reweight.all_pairs_system(X @ nodes.T, np.exp(-_square_gaps(X) / 2))
+    weights = reweight._l1_weights(system, np.full(200, 2), 40)
+    slopes = system.linear - system.gram @ weights
+    used = weights > 0
+    assert used.sum() >= 20
+    # The path has a tolerance of 1e-8 of the largest slope, which that of no weights is.
+    bound = 1e-6 * system.linear.max()
+    assert np.ptp(slopes[used]) <= bound < slopes[used].min()
+    assert slopes[~used].max() <= slopes[used].min() + bound
+
+
+def test_a_fit_starts_from_weights_of_either_sign():
+    rng = np.random.default_rng(0)
+    X, nodes, start = rng.normal(size=(40, 2)), rng.normal(size=(30, 2)), rng.normal(size=30)
+    gram = np.exp(-_square_gaps(X) / 2)
+    plain, begun = (reweight.refit(X @ nodes.T, gram, start=s) for s in (None, start))
+    np.testing.assert_allclose(
+        *(reweight.approximate_gram(X @ nodes.T, each.weights) for each in (plain, begun)),
+        atol=1e-6,
+    )
+
+
+@pytest.mark.parametrize("share", [1.0, 5.0])
+def test_groups_of_any_weight_are_reweighted_to_their_kernel(share):
+    X = np.random.default_rng(0).normal(size=(400, 3))
+    kernel = qf.Anova(qf.Gaussian(0.3), [[0, 1], [2]], weights=[1.0, share])
+    grid = qf.ReweightedGrid(kernel, n_components=60, random_state=0).fit(X[::2])
+    assert grid.error(X[1::2], n_pairs=2000).rms < 0.01
 
 
 def test_a_selected_rule_beats_nodes_chosen_at_random():
