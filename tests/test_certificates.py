@@ -202,6 +202,21 @@ def test_the_front_door_says_what_is_reachable(rng):
         qf.KernelFeatures(tol=-1).fit(rows)
 
 
+def test_a_tolerance_out_of_reach_is_told_with_the_nearest_that_was_reached(rng, monkeypatch):
+    X, widths = rng.normal(size=(400, 2)), []
+    best = qf.KernelFeatures._best
+
+    def worse_and_worse(self, rows, width, rng):
+        widths.append(width)
+        return best(self, rows, 64 if len(widths) == 1 else 16, rng)
+
+    monkeypatch.setattr(qf.KernelFeatures, "_best", worse_and_worse)
+    features = qf.KernelFeatures(qf.Laplacian(1.0), tol=1e-6, max_components=64, random_state=0)
+    with pytest.raises(ValueError, match=r"reaches 0\.\d+ with 16 for"):
+        features.fit(X)
+    assert widths == [16, 32, 64]
+
+
 @pytest.mark.parametrize(("far", "certified"), [(4.0, True), (50.0, False)])
 def test_what_is_proven_of_a_sparse_x_holds_for_rows_that_were_not_made_dense(far, certified, rng):
     rows = rng.uniform(size=(20_002, 2))

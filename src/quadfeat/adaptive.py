@@ -212,19 +212,22 @@ class KernelFeatures(FeatureMap):
             raise ValueError(
                 f"tol={tol:g} cannot be checked on {len(X)} rows; give at least 8, or tol=None"
             )
+        reached = []
         for width in widths:
             chosen, report = self._best(seen, width, rng)
             error = chosen.error(unseen.astype(np.float64), n_pairs=10_000, random_state=rng)
+            reached.append((error.quantile_limits[0.999], width, report.chosen))
             if error.quantile_limits[0.999] <= tol:
                 reason = (
                     f"{report.chosen}: with 95% confidence at least 99.9% of {error.population} "
                     f"held out are within {error.quantile_limits[0.999]:.2g}"
                 )
                 return chosen, Report(report.trials, report.chosen, reason)
+        least, width, name = min(reached)
         raise ValueError(
-            f"no map of at most {limit} columns meets tol={tol:g}; {report.chosen} reaches "
-            f"{error.quantile_limits[0.999]:.2g} for 99.9% of pairs. A larger tol or "
-            f"max_components, or a smaller gamma, will do"
+            f"no map of at most {limit} columns meets tol={tol:g}; {name} reaches {least:.2g} with "
+            f"{width} for 99.9% of pairs. A larger tol or max_components, or a smaller gamma, will "
+            f"do"
         )
 
     def _certified_grid(self, X: Matrix, tol: float, limit: int) -> DenseGrid | None:
