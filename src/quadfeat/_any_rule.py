@@ -30,7 +30,7 @@ def taylor_bound(kernel: Kernel, rule: Rule, region: Region, radii: Floats) -> F
     d = rule.nodes.shape[1]
     try:
         axes = shared_axes(kernel, d)
-    except (ValueError, NotImplementedError):
+    except (ValueError, NotImplementedError):  # no product over axes, or no such axis
         return np.full(len(radii), inf)
     moments = _axis_moments(axes)
     best = np.full(len(radii), inf)
@@ -146,6 +146,6 @@ def _bends(kernel: Kernel, d: int) -> Floats | None:
         return np.broadcast_to(variance, (d,))
     try:
         bend = np.array([_derivatives(axis)[2] for axis in shared_axes(kernel, d)])
-    except (ValueError, NotImplementedError):
+    except (ValueError, NotImplementedError):  # no product over axes, or no such axis
         return None
     return bend if np.isfinite(bend).all() else None

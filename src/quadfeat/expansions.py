@@ -20,6 +20,22 @@ _COMPRESSORS = 20_000  # rows that a compression learns from
 class ExpansionMap(FeatureMap):
     """A map around the data: k - z.z is positive semi-definite, so a residual bounds its error."""
 
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        n_components: int = 256,
+        compress: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.compress = compress
+        self.random_state = random_state
+
+    def _check(self) -> None:
+        check_count("n_components", self.n_components, example=256)
+
     def residual(self, X: Any) -> Floats:
         """r(x) = k(x, x) - |z(x)|^2 for each row: 0 where the features are exact, (n,).
 
@@ -91,22 +107,6 @@ class HermiteMercer(ExpansionMap):
     True
     """
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        n_components: int = 256,
-        compress: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
-        self.compress = compress
-        self.random_state = random_state
-
-    def _check(self) -> None:
-        check_count("n_components", self.n_components, example=256)
-
     def _build(self, X: Matrix) -> int:
         width = 4 * self.n_components if self.compress else self.n_components
         basis = mercer.hermite_mercer(self.kernel_, X, width)
@@ -141,22 +141,6 @@ class Landmarks(ExpansionMap):
         times the cost.
     random_state : int, RandomState or None
     """
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        n_components: int = 256,
-        compress: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
-        self.compress = compress
-        self.random_state = random_state
-
-    def _check(self) -> None:
-        check_count("n_components", self.n_components, example=256)
 
     def _build(self, X: Matrix) -> int:
         rng = generator(self.random_state)
