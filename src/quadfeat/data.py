@@ -108,10 +108,11 @@ class Source:
                 at = np.flatnonzero(~np.isfinite(where.data))[0]
                 i, j = where.row[at], where.col[at]
             column = j if self.columns is None else repr(self.columns[j])
-            large = " or too large for float32" if block.X.dtype == np.float32 else ""
+            single = block.X.dtype == np.float32
+            wrong = ", not finite or too large for float32" if single else " or not finite"
             raise ValueError(
-                f"{self.name}: the value in row {row + i}, column {column} is missing, not finite"
-                f"{large}; impute it or leave the row out"
+                f"{self.name}: the value in row {row + i}, column {column} is missing{wrong}; "
+                f"impute it or leave the row out"
             )
         for what, vector in (("target", block.y), ("weight", block.weight)):
             strange = None if vector is None else _strange(vector)
