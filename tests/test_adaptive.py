@@ -162,6 +162,40 @@ def test_the_choice_of_the_front_door_has_learned_from_all_rows(kernel, rng):
     np.testing.assert_array_equal(chosen.transform(X[:50]), again.transform(X[:50]))
 
 
+@pytest.mark.parametrize("compress", [True, False])
+def test_of_many_rows_all_but_the_judges_are_learnt_from_once(compress, rng, monkeypatch):
+    X = rng.standard_t(4, size=(20_000, 4)) if compress else rng.normal(size=(20_000, 3))
+    judges = np.arange(0, len(X), 2 * 20)  # half of the rows that choose the spread
+    monkeypatch.setattr(adaptive, "_held_out", lambda rows, rng: (judges, np.ones(len(judges))))
+    door = qf.KernelFeatures(qf.Gaussian(0.05), n_components=100, random_state=0)
+    features = clone(door).fit(X)
+    assert isinstance(features.map_, qf.HermiteMercer)
+    assert features.map_.compress == compress
+    (expansion,) = features.map_.basis_.expansions
+    seen = np.delete(X, judges, axis=0)
+    np.testing.assert_allclose(expansion.mean, seen.mean(axis=0), rtol=1e-12, atol=1e-14)
+    changed = X.copy()
+    changed[judges] = X[1 + judges]  # whatever they are, the map is the same
+    again = clone(door).fit(changed)
+    np.testing.assert_array_equal(again.transform(X[:50]), features.transform(X[:50]))
+
+
+@pytest.mark.parametrize("columns", [7, 100, 300])
+@pytest.mark.parametrize("make", [qf.HermiteMercer, qf.Landmarks])
+def test_maps_that_share_what_they_learn_are_those_that_learn_alone(make, columns, rng):
+    X, lessons = rng.normal(size=(1500, 5)), {}
+    for compress in (True, False):
+        given = {"n_components": columns, "compress": compress, "random_state": 3}
+        sharing = make(qf.Gaussian(0.1), **given)._fit_sharing(X, lessons)
+        alone = make(qf.Gaussian(0.1), **given).fit(X)
+        np.testing.assert_array_equal(sharing.transform(X[:90]), alone.transform(X[:90]))
+    assert list(lessons) == [make]
+    # A later fit is its own.
+    np.testing.assert_array_equal(
+        sharing.fit(2 * X).transform(X[:90]), alone.fit(2 * X).transform(X[:90])
+    )
+
+
 @pytest.mark.parametrize("criterion", ["rms", "max"])
 @pytest.mark.parametrize("error, chosen", [(1.19, "cheap"), (1.21, "dear")])
 def test_of_maps_within_a_fifth_of_the_least_error_the_cheapest_is_chosen(criterion, error, chosen):
@@ -175,6 +209,16 @@ def test_of_maps_within_a_fifth_of_the_least_error_the_cheapest_is_chosen(criter
         trial("cheap", 10.0, error),
     ]
     report = adaptive._choose([*trials, trial("wrong", 1.0, 2.0)], criterion, "of X")
+    assert report.chosen == chosen
+
+
+@pytest.mark.parametrize("cost, chosen", [(91.0, "best"), (89.0, "other")])
+def test_a_map_that_is_hardly_cheaper_does_not_replace_a_better_one(cost, chosen):
+    trials = [
+        adaptive.Trial("best", 8, 1.0, 1.0, 100.0),
+        adaptive.Trial("other", 8, 1.1, 1.1, cost),
+    ]
+    report = adaptive._choose(trials, "rms", "of X")
     assert report.chosen == chosen
 
 

@@ -202,7 +202,8 @@ def test_every_group_is_seen_or_the_width_is_refused(make, share, n, rng):
         features.set_params(n_points=4)  # without a zero node, which is the same for all rows
     Z = features.fit(X).transform(X)
     assert Z.shape[1] <= n
-    assert (np.abs(Z[1:] - Z[0]).max(axis=1) > 0.01).all()
+    # A group without a node gives rows that are equal; a node may be nearly orthogonal to a gap.
+    assert (np.abs(Z[1:] - Z[0]).max(axis=1) > 1e-6).all()
 
 
 def test_no_two_nodes_of_a_subsample_are_one_cosine(rng):

@@ -39,6 +39,16 @@ def test_moments_of_blocks_are_those_of_all_rows():
     np.testing.assert_allclose(found.scatter / found.n, np.cov(X.T, bias=True), rtol=1e-12)
 
 
+def test_moments_of_some_rows_are_those_of_these_rows_alone():
+    rng = np.random.default_rng(0)
+    X, keep = rng.normal(size=(9000, 4)), rng.random(9000) < 0.5
+    keep[4096:8192] = False  # a whole block
+    found, alone = frames.moments(X, keep), frames.moments(X[keep])
+    assert found.n == alone.n == keep.sum()
+    np.testing.assert_allclose(found.mean, alone.mean, atol=1e-15)
+    np.testing.assert_allclose(found.scatter, alone.scatter, rtol=1e-12, atol=1e-10)
+
+
 def test_a_large_mean_costs_no_digits_of_the_scatter():
     X = np.random.default_rng(0).normal(size=(9000, 3))
     shifted = (X + 2.0**26) - 2.0**26  # what is left of X at that height

@@ -32,6 +32,24 @@ def test_spherical_radial_rules_have_second_moments_wherever_their_zero_node_has
     assert seen > 5
 
 
+@pytest.mark.parametrize("n, d", [(3, 5), (5, 5), (13, 5), (1, 1)])
+def test_directions_are_orthogonal_in_blocks_however_many_are_asked_for(n, d, rng):
+    nodes = randomized.orthogonal(qf.Gaussian(0.5), n, d, rng).nodes
+    directions = nodes / np.linalg.norm(nodes, axis=1, keepdims=True)
+    assert nodes.shape == (n, d)
+    for first in range(0, n, d):
+        block = directions[first : first + d]
+        np.testing.assert_allclose(block @ block.T, np.eye(len(block)), atol=1e-13)
+
+
+@pytest.mark.parametrize("d", [1, 2, 5, 40])
+def test_the_vertices_of_a_simplex_are_of_unit_length_and_equally_far_apart(d):
+    vertices = randomized._simplex(d)
+    np.testing.assert_allclose(
+        vertices @ vertices.T, (1 + 1 / d) * np.eye(d + 1) - 1 / d, atol=1e-13
+    )
+
+
 def test_the_corners_of_the_cube_have_finite_frequencies():
     for kernel in (qf.Gaussian(0.5), qf.Laplacian(0.5), qf.Matern(1.5, 0.5)):
         corners = np.array([[0.0] * kernel.cube(2), [1.0] * kernel.cube(2)])

@@ -115,8 +115,13 @@ class Kernel(BaseEstimator):
         Y = X if Y is None else check_array(Y, dtype=np.float64)
         if X.shape[1] != Y.shape[1]:
             raise ValueError(f"X has {X.shape[1]} columns and Y has {Y.shape[1]}")
+        groups = self.resolve(X).groups(X.shape[1])
+        if len(groups) == 1 and np.array_equal(groups[0].axes, np.arange(X.shape[1])):
+            gram = groups[0].kernel._gram(X, Y)
+            gram *= groups[0].weight
+            return gram
         gram = np.zeros((len(X), len(Y)))
-        for axes, kernel, weight in self.resolve(X).groups(X.shape[1]):
+        for axes, kernel, weight in groups:
             gram += weight * kernel._gram(X[:, axes], Y[:, axes])
         return gram
 

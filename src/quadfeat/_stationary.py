@@ -164,13 +164,16 @@ def _squared_distances(X: Floats, Y: Floats) -> Floats:
     """|x - y|^2 for rows in length scales, (n, m), to about 1e-14 where exp(-it) can be seen.
 
     |x|^2 + |y|^2 - 2 x . y is one matrix product, many times faster than differences, but it has
-    the rounding of the lengths: only rows of X near the mean of Y go that way.
+    the rounding of the lengths: only rows of X near the mean of Y go that way. X and Y are moved
+    to that mean in place, because copies of wide rows take as long as the product.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         centre = Y.mean(axis=0)
-        x, y = X - centre, Y - centre
-        x_square, y_square = np.einsum("ij,ij->i", x, x), np.einsum("ij,ij->i", y, y)
-        square = x @ (-2.0 * y.T)
+        centre[~np.isfinite(centre)] = 0.0
+        X -= centre
+        Y -= centre
+        x_square, y_square = np.einsum("ij,ij->i", X, X), np.einsum("ij,ij->i", Y, Y)
+        square = X @ (-2.0 * Y.T)
         square += x_square[:, None]
         square += y_square
     np.maximum(square, 0.0, out=square)

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import bounds
+from . import bounds, frames, mercer
 from ._checks import check_choice, check_count, check_positive, generator
-from .expansions import ExpansionMap, HermiteMercer, Landmarks
+from .expansions import ExpansionMap, HermiteMercer, Landmarks, compressors
 from .features import FeatureMap, FourierMap, Matrix, corners
 from .fourier import DenseGrid, reaches
 from .kernels import Gaussian, Kernel
@@ -87,6 +87,7 @@ class Report:
 _JUDGES = 1000  # rows held out to judge on
 _LEARNERS = 4000  # rows that candidates learn from before one is chosen
 _REWEIGHTED = 1024  # columns beyond which the best weights of a pool take minutes
+_CHEAPER = 0.9  # share of a cost, which is about, below which a map is cheaper
 _BLOCK_ROWS = 256
 
 
@@ -175,21 +176,42 @@ class KernelFeatures(FeatureMap):
         """The best map of a width, and what was tried."""
         held_out, weights = _held_out(X, rng)
         judges = X[held_out] if len(held_out) else X
-        others = np.delete(np.arange(len(X)), held_out)
-        learners = X[np.sort(rng.permutation(others)[:_LEARNERS])]
+        others = rng.permutation(np.delete(np.arange(len(X)), held_out))
+        learners = X[np.sort(others[:_LEARNERS])]
         exact, at_zero = self.kernel_(judges), self.kernel_.at_zero(X.shape[1])
+        pairs = np.multiply.outer(weights, weights)
+        if len(pairs) > 1:
+            np.fill_diagonal(pairs, 0.0)
         trials, fitted = [], {}
+        lessons = self._lessons(X, held_out)
+        final = tuple(lessons)
         seed = int(rng.integers(2**31 - 1))
         for name, candidate in self._candidates(X.shape[1], width, seed):
-            trial = _try(name, candidate, learners, judges, weights, exact, at_zero)
+            rows = learners
+            if isinstance(candidate, final) and candidate.compress:
+                rows = X[np.sort(others[: compressors(width)])]
+            trial = _try(name, candidate, rows, lessons, judges, pairs, exact, at_zero)
             trials.append(trial)
             if not trial.note:
                 fitted[name] = candidate
         report = _choose(trials, self.criterion, "it did not see" if len(held_out) else "of X")
         chosen = fitted[report.chosen]
-        if isinstance(chosen, ExpansionMap) and len(learners) < len(X):
+        more = isinstance(chosen, ExpansionMap) and not isinstance(chosen, final)
+        if more and len(learners) < len(X):
             chosen.fit(X)  # more rows are better for these, the outermost above all
         return chosen, report
+
+    def _lessons(self, X: Matrix, held_out: Indices) -> dict[type, Any]:
+        """What candidates learn from all rows but those to judge on, by class.
+
+        Where these are few among many, what is learnt without them is learnt for good.
+        """
+        if self.shift_invariant or len(X) < mercer.MANY or X.shape[1] > frames.WIDE:
+            return {}
+        try:
+            return {HermiteMercer: mercer.framing(self.kernel_, X, held_out)}
+        except ValueError:  # not for this kernel, as its trial will tell
+            return {}
 
     def _within(
         self, X: Matrix, spanning: Matrix, tol: float, rng: np.random.Generator
@@ -254,14 +276,14 @@ class KernelFeatures(FeatureMap):
         one_group = len(self._groups) == 1
         gaussian = isinstance(kernel, Gaussian)
         if not self.shift_invariant:
-            yield "HermiteMercer", HermiteMercer(kernel, **common)
             if p <= 512:
                 yield "HermiteMercer(compress=True)", HermiteMercer(kernel, compress=True, **common)
+            yield "HermiteMercer", HermiteMercer(kernel, **common)
             # Nearly as many points as learners would interpolate them, at p^2 per row.
             if len(self._groups) <= 100 and p <= _LEARNERS // 2:
-                yield "Landmarks", Landmarks(kernel, **common)
                 if p <= 512:
                     yield "Landmarks(compress=True)", Landmarks(kernel, compress=True, **common)
+                yield "Landmarks", Landmarks(kernel, **common)
         yield "QuasiRandomFourier", QuasiRandomFourier(kernel, **common)
         if kernel.rotation_invariant:
             yield "OrthogonalFourier", OrthogonalFourier(kernel, **common)
@@ -306,18 +328,20 @@ def _try(
     name: str,
     candidate: FeatureMap,
     learners: Matrix,
+    lessons: dict[type, Any],
     judges: Matrix,
-    weights: Floats,
+    pairs: Floats,
     exact: Floats,
     at_zero: float,
 ) -> Trial:
     try:
-        error = (candidate.fit(learners).approximate_kernel(judges) - exact) / at_zero
+        if isinstance(candidate, ExpansionMap):
+            candidate._fit_sharing(learners, lessons)
+        else:
+            candidate.fit(learners)
+        error = (candidate.approximate_kernel(judges) - exact) / at_zero
     except ValueError as refusal:
         return Trial(name, 0, np.inf, np.inf, np.inf, note=str(refusal))
-    pairs = np.multiply.outer(weights, weights)
-    if len(error) > 1:
-        np.fill_diagonal(pairs, 0.0)
     square = np.average(np.square(error, dtype=np.float64), weights=pairs)
     return Trial(
         name,
@@ -385,6 +409,8 @@ def _choose(trials: list[Trial], criterion: str, judges: str) -> Report:
     limit = 1.2 * getattr(best, criterion)
     close = [trial for trial in possible if getattr(trial, criterion) <= limit]
     chosen = min(close, key=lambda trial: (trial.cost, trial.columns))
+    if chosen.cost > _CHEAPER * best.cost:
+        chosen = best
     if chosen is best:
         reason = f"{chosen.name} has the least {criterion} error on rows {judges}"
     else:

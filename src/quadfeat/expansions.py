@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from abc import abstractmethod
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,11 +15,21 @@ from .features import FeatureMap, Matrix
 from .kernels import Kernel
 from .rules import Floats
 
-_COMPRESSORS = 20_000  # rows that a compression learns from
+
+def compressors(p: int) -> int:
+    """Rows that a compression to p columns learns from: ten a column of its pool, within limits."""
+    return min(max(10_000, 40 * p), 20_000)
 
 
 class ExpansionMap(FeatureMap):
-    """A map around the data: k - z.z is positive semi-definite, so a residual bounds its error."""
+    """A map around the data: k - z.z is positive semi-definite, so a residual bounds its error.
+
+    A final subclass names what it learns from the rows whether compressed or not, and the basis it
+    makes of that.
+    """
+
+    basis_: mercer.MercerBasis | landmarks.LandmarkBasis
+    _lessons: dict[type, Any] | None = None
 
     def __init__(
         self,
@@ -35,6 +46,33 @@ class ExpansionMap(FeatureMap):
 
     def _check(self) -> None:
         check_count("n_components", self.n_components, example=256)
+
+    @abstractmethod
+    def _learn(self, X: Matrix) -> Any:
+        """What the compressed map and the plain one both learn from X."""
+
+    @abstractmethod
+    def _basis(self, X: Matrix, learnt: Any) -> mercer.MercerBasis | landmarks.LandmarkBasis:
+        """The basis of as many columns as asked for."""
+
+    def _build(self, X: Matrix) -> int:
+        lessons = {} if self._lessons is None else self._lessons
+        if type(self) not in lessons:
+            lessons[type(self)] = self._learn(X)
+        self.basis_ = self._basis(X, lessons[type(self)])
+        self.signs_ = np.ones(self.basis_.n_columns)
+        return self.basis_.n_columns
+
+    def _fit_sharing(self, X: Any, lessons: dict[type, Any]) -> Self:
+        """`fit`, with the lessons of maps of its class that were fitted to the same X before.
+
+        What landmarks draw for `compress` serves the plain map too, not the other way round.
+        """
+        self._lessons = lessons
+        try:
+            return self.fit(X)
+        finally:
+            del self._lessons
 
     def residual(self, X: Any) -> Floats:
         """r(x) = k(x, x) - |z(x)|^2 for each row: 0 where the features are exact, (n,).
@@ -96,7 +134,7 @@ class HermiteMercer(ExpansionMap):
         Expand to four times the columns and project on the principal ones: less error on
         correlated or heavy-tailed data, for a product of 4 p x p per row. For p up to about 512.
     random_state : int, RandomState or None
-        Draws the rows that `compress` learns from where there are more than 20,000.
+        Draws the rows that `compress` learns from where there are more than 10,000.
 
     Examples
     --------
@@ -107,18 +145,21 @@ class HermiteMercer(ExpansionMap):
     True
     """
 
-    def _build(self, X: Matrix) -> int:
+    basis_: mercer.MercerBasis
+
+    def _learn(self, X: Matrix) -> mercer.Framing:
+        return mercer.framing(self.kernel_, X)
+
+    def _basis(self, X: Matrix, learnt: mercer.Framing) -> mercer.MercerBasis:
         width = 4 * self.n_components if self.compress else self.n_components
-        basis = mercer.hermite_mercer(self.kernel_, X, width)
-        if self.compress and basis.n_columns > self.n_components:
-            rows = X
-            if len(X) > _COMPRESSORS:
-                drawn = generator(self.random_state).choice(len(X), _COMPRESSORS, replace=False)
-                rows = X[np.sort(drawn)]
-            basis = mercer.compress(basis, rows, self.n_components)
-        self.basis_ = basis
-        self.signs_ = np.ones(basis.n_columns)
-        return basis.n_columns
+        basis = mercer.hermite_mercer(self.kernel_, X, width, learnt)
+        if not self.compress or basis.n_columns <= self.n_components:
+            return basis
+        rows, most = X, compressors(self.n_components)
+        if len(X) > most:
+            drawn = generator(self.random_state).choice(len(X), most, replace=False)
+            rows = X[np.sort(drawn)]
+        return mercer.compress(basis, rows, self.n_components)
 
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
         _engine.mercer(X, self.basis_, out, twin=mercer.evaluate)
@@ -142,14 +183,17 @@ class Landmarks(ExpansionMap):
     random_state : int, RandomState or None
     """
 
-    def _build(self, X: Matrix) -> int:
+    basis_: landmarks.LandmarkBasis
+
+    def _learn(self, X: Matrix) -> landmarks.Draw:
         rng = generator(self.random_state)
-        self.basis_ = landmarks.landmarks(
-            self.kernel_, X, self.n_components, rng, compress=self.compress
+        return landmarks.draw(self.kernel_, X, self.n_components, rng, compress=self.compress)
+
+    def _basis(self, X: Matrix, learnt: landmarks.Draw) -> landmarks.LandmarkBasis:
+        rng = generator(self.random_state)
+        return landmarks.landmarks(
+            self.kernel_, X, self.n_components, rng, compress=self.compress, drawn=learnt
         )
-        columns = self.basis_.projection.shape[1]
-        self.signs_ = np.ones(columns)
-        return columns
 
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
         landmarks.evaluate(X, self.kernel_, self.basis_, out)

@@ -21,7 +21,7 @@ Integers = npt.NDArray[np.int64]
 
 # A covariance of more columns than this is neither stored nor diagonalised: the principal
 # directions then come from this many rows.
-_WIDE = 2048
+WIDE = 2048
 _BLOCK_ROWS = 4096
 _FEW_ROWS = 20  # fewer look independent whatever they are
 _MOST_SCALES = 1e6  # a grid has 128 nodes on a direction at most
@@ -44,16 +44,19 @@ class Moments:
         return Moments(n, self.mean + gap * (other.n / n), self.scatter + other.scatter + between)
 
 
-def moments(X: Matrix) -> Moments:
+def moments(X: Matrix, keep: npt.NDArray[np.bool_] | None = None) -> Moments:
     """Mean and scatter in one pass over blocks of rows, in double precision.
 
     Blocks are centred on their own mean and merged (Chan, Golub and LeVeque, 1983), so a large
-    mean costs no digits. n d^2 multiply-adds.
+    mean costs no digits. n d^2 multiply-adds. `keep` (n,) says which rows count, all by default.
     """
     total: Moments | None = None
     for start in range(0, len(X), _BLOCK_ROWS):
-        block = np.asarray(X[start : start + _BLOCK_ROWS], dtype=np.float64)
-        mean = block.mean(axis=0)
+        some = slice(start, start + _BLOCK_ROWS)
+        block = X[some] if keep is None else X[some][keep[some]]
+        if len(block) == 0:
+            continue
+        mean = block.mean(axis=0, dtype=np.float64)
         block = block - mean
         part = Moments(len(block), mean, block.T @ block)
         total = part if total is None else total + part
@@ -114,7 +117,7 @@ def _uncorrelated(covariance: Floats, n: int) -> bool:
 def wide_frame(X: Matrix, scale: Floats) -> Frame:
     """The frame of very wide rows: the mean of all, directions of at most 2048 of them."""
     mean: Floats = np.asarray(np.mean(X, axis=0, dtype=np.float64))
-    rows = X[:: -(-len(X) // _WIDE)]
+    rows = X[:: -(-len(X) // WIDE)]
     _, singular, directions = np.linalg.svd((rows - mean) * scale, full_matrices=False)
     return Frame(mean, signed(directions.T), _clean(singular**2 / len(rows), len(rows)))
 
@@ -234,7 +237,7 @@ def framed_grid(kernel: Gaussian, X: Matrix, n: int, *, n_rows: int = 400) -> Pr
     """
     d = X.shape[1]
     scale = np.sqrt(np.broadcast_to(np.asarray(kernel.gamma, dtype=np.float64), (d,)))
-    found = wide_frame(X, scale) if d > _WIDE else frame(moments(X), scale)
+    found = wide_frame(X, scale) if d > WIDE else frame(moments(X), scale)
     directions = found.directions[:, found.variance > 0]
     gaps = _some_gaps(X, n_rows) @ (directions * scale[:, None])
     if gaps.size and np.abs(gaps).max() > _MOST_SCALES:

@@ -35,6 +35,10 @@ class LandmarkBasis:
     points: Floats
     projection: Floats
 
+    @property
+    def n_columns(self) -> int:
+        return self.projection.shape[1]
+
     @cached_property
     def triangular(self) -> bool:
         """Whether half of the projection is zeros, and the product with it half the work."""
@@ -51,8 +55,32 @@ class LandmarkBasis:
             yield slice(first, last), last if self.triangular else size
 
 
-def landmarks(
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """Rows, and which of them were drawn as points, in the order of drawing."""
+
+    rows: Floats
+    pivots: Integers
+
+
+def draw(
     kernel: Kernel, X: Matrix, p: int, rng: np.random.Generator, *, compress: bool = False
+) -> Draw:
+    """The points of `landmarks` before they are moved; the first p are those of the plain map."""
+    size = 2 * p if compress else p
+    count = min(len(X), max(1000, 4 * size, min(20 * p, _PIVOT_WORK // p)))
+    rows = np.asarray(X[rng.choice(len(X), count, replace=False)], dtype=np.float64)
+    return Draw(rows, _pivots(kernel, rows, size, rng))
+
+
+def landmarks(
+    kernel: Kernel,
+    X: Matrix,
+    p: int,
+    rng: np.random.Generator,
+    *,
+    compress: bool = False,
+    drawn: Draw | None = None,
 ) -> LandmarkBasis:
     """Nystroem features of well-chosen points, for every kernel: at most `p` columns.
 
@@ -76,6 +104,8 @@ def landmarks(
         Draws the rows and the points.
     compress : bool
         Whether to draw a pool of 2 p points.
+    drawn : Draw, optional
+        `draw` of the same, with `compress` or without it as here, where it is known.
 
     Examples
     --------
@@ -84,11 +114,9 @@ def landmarks(
     >>> landmarks(Gaussian(1.0), X, 8, np.random.default_rng(0)).points.shape
     (3, 3)
     """
-    size = 2 * p if compress else p
-    count = min(len(X), max(1000, 4 * size, min(20 * p, _PIVOT_WORK // p)))
-    rows = np.asarray(X[rng.choice(len(X), count, replace=False)], dtype=np.float64)
-    points = _nearest_means(kernel, rows, rows[_pivots(kernel, rows, size, rng)])
-    basis = _orthonormal(kernel, points)
+    own = draw(kernel, X, p, rng, compress=compress) if drawn is None else drawn
+    rows, pivots = own.rows, own.pivots[: 2 * p if compress else p]
+    basis = _orthonormal(kernel, _nearest_means(kernel, rows, rows[pivots]))
     if not compress:
         return basis
     Z = kernel(rows, basis.points) @ basis.projection
@@ -149,9 +177,12 @@ def _nearest_means(kernel: Kernel, X: Floats, points: Floats) -> Floats:
     similar = kernel(X, points)
     nearest = np.argmax(similar, axis=1)
     seen = similar[np.arange(len(X)), nearest] > 0  # where all underflow there is no nearest
-    totals, counts = np.zeros_like(points), np.bincount(nearest[seen], minlength=len(points))
-    np.add.at(totals, nearest[seen], X[seen])
-    return np.where(counts[:, None] > 0, totals / np.maximum(counts, 1)[:, None], points)
+    order = np.argsort(np.where(seen, nearest, len(points)), kind="stable")[: seen.sum()]
+    own, first, counts = np.unique(nearest[order], return_index=True, return_counts=True)
+    moved = points.copy()
+    if len(own):
+        moved[own] = np.add.reduceat(X[order], first) / counts[:, None]
+    return moved
 
 
 def _orthonormal(kernel: Kernel, points: Floats) -> LandmarkBasis:

@@ -77,10 +77,8 @@ class LBFGS:
 
     def _accept(self, value: float, gradient: Floats) -> None:
         step, change = self.trial - self.best, gradient - self._gradient
-        if (
-            self.passes > 1
-            and step @ change > 1e-14 * (change @ change) ** 0.5 * (step @ step) ** 0.5
-        ):
+        curved = step @ change > 1e-14 * (change @ change) ** 0.5 * (step @ step) ** 0.5
+        if self.passes > 1 and curved and change @ change > np.finfo(change.dtype).tiny:
             self._steps = [*self._steps, step][-self._memory :]
             self._changes = [*self._changes, change][-self._memory :]
         self.best, self.value, self._gradient = self.trial, value, gradient

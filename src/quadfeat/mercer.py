@@ -15,17 +15,19 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _engine
-from .frames import Frame, Moments, frame, largest_products, moments, signed, wide_frame
+from .frames import WIDE, Frame, Moments, frame, largest_products, moments, signed, wide_frame
 from .kernels import AxisKernels, Gaussian, Group, Kernel
 from .rules import Floats
 
 Matrix = npt.NDArray[np.floating[Any]]
 Integers = npt.NDArray[np.int64]
+Indices = npt.NDArray[np.intp]
 
 # Multiples of the data's covariance that are tried for the Gaussian of the expansion.
 SPREADS = (0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8)
 
-_WIDE = 2048  # columns beyond which the frame comes from a sample of rows
+MANY = 20_000  # rows of which a thousand make no difference
+
 _HELD_OUT = 1000
 _JOINT = 4096  # columns beyond which eigenvectors take minutes
 _BLOCK_ENTRIES = 2**19
@@ -211,7 +213,43 @@ def residual(X: Matrix, basis: MercerBasis, at_zero: float) -> Floats:
 
 
 # --- construction -----------------------------------------------------------------------------
-def hermite_mercer(kernel: Kernel, X: Matrix, p: int) -> MercerBasis:
+@dataclass(frozen=True, eq=False)
+class Framing:
+    """What `hermite_mercer` learns of the data, whatever the number of columns.
+
+    A frame for every group to choose the spread with, one to keep, and rows to choose on, which
+    the former have not seen where that makes a difference.
+    """
+
+    trial: Sequence[Frame]
+    final: Sequence[Frame]
+    held_out: Matrix
+
+
+def framing(kernel: Kernel, X: Matrix, without: Indices | None = None) -> Framing:
+    """The frames of X for every group of a kernel: one pass over X, d^3 for each frame.
+
+    Of `MANY` rows or more, of at most `WIDE` columns, those `without` can be left out.
+    """
+    groups = kernel.groups(X.shape[1])
+    scales = [_scale(group) for group in groups]
+    n, d = X.shape
+    keep = np.ones(n, dtype=bool)
+    keep[[] if without is None else without] = False
+    step = max(5, n // _HELD_OUT)
+    held_out = np.asarray(X[::step][keep[::step]], dtype=np.float64)
+    if n < step or n >= MANY:  # too few to split, or so many that it makes no difference
+        frames = _frames(groups, scales, X, moments(X, keep) if d <= WIDE else None)
+        return Framing(frames, frames, held_out)
+    rest = X[np.arange(n) % step != 0]
+    seen = moments(rest) if d <= WIDE else None
+    everything = None if seen is None else seen + moments(held_out)
+    return Framing(
+        _frames(groups, scales, rest, seen), _frames(groups, scales, X, everything), held_out
+    )
+
+
+def hermite_mercer(kernel: Kernel, X: Matrix, p: int, learnt: Framing | None = None) -> MercerBasis:
     """The `p` largest eigenfunctions of the kernel under a Gaussian fitted to X, by group.
 
     The Gaussian kernel has eigenfunctions in closed form under N(mean, f * covariance): in the
@@ -231,6 +269,8 @@ def hermite_mercer(kernel: Kernel, X: Matrix, p: int) -> MercerBasis:
         The data.
     p : int
         Columns.
+    learnt : Framing, optional
+        `framing(kernel, X)`, where it is known.
 
     Examples
     --------
@@ -241,14 +281,14 @@ def hermite_mercer(kernel: Kernel, X: Matrix, p: int) -> MercerBasis:
     """
     groups = kernel.groups(X.shape[1])
     scales = [_scale(group) for group in groups]
-    chosen_on, kept_for, held_out = _group_frames(groups, scales, X)
+    own = framing(kernel, X) if learnt is None else learnt
     at_zero = sum(group.weight for group in groups)
     errors = []
     for spread in SPREADS:
-        basis = _expand(groups, scales, chosen_on, spread, p)
-        errors.append(float(np.mean(residual(held_out, basis, at_zero) ** 2)))
+        basis = _expand(groups, scales, own.trial, spread, p)
+        errors.append(float(np.mean(residual(own.held_out, basis, at_zero) ** 2)))
     spread = SPREADS[int(np.argmin(errors))]
-    return _expand(groups, scales, kept_for, spread, p)
+    return _expand(groups, scales, own.final, spread, p)
 
 
 def _scale(group: Group) -> Floats:
@@ -267,26 +307,6 @@ def _scale(group: Group) -> Floats:
     )
 
 
-def _group_frames(
-    groups: Sequence[Group], scales: Sequence[Floats], X: Matrix
-) -> tuple[list[Frame], list[Frame], Matrix]:
-    """Frames to choose with, frames to keep, and the rows that only the latter have seen."""
-    n, d = X.shape
-    step = max(5, n // _HELD_OUT)
-    held_out = np.asarray(X[::step], dtype=np.float64)
-    if n < step or n >= 20 * _HELD_OUT:  # too few to split, or so many that it makes no difference
-        frames = _frames(groups, scales, X, moments(X) if d <= _WIDE else None)
-        return frames, frames, held_out
-    rest = X[np.arange(n) % step != 0]
-    seen = moments(rest) if d <= _WIDE else None
-    everything = None if seen is None else seen + moments(held_out)
-    return (
-        _frames(groups, scales, rest, seen),
-        _frames(groups, scales, X, everything),
-        held_out,
-    )
-
-
 def _frames(
     groups: Sequence[Group], scales: Sequence[Floats], X: Matrix, moment: Moments | None
 ) -> list[Frame]:
@@ -296,7 +316,7 @@ def _frames(
         if moment is not None:
             own = Moments(moment.n, moment.mean[axes], moment.scatter[np.ix_(axes, axes)])
             found.append(frame(own, scale))
-        elif len(axes) <= _WIDE:
+        elif len(axes) <= WIDE:
             found.append(frame(moments(X[:, axes]), scale))
         else:
             found.append(wide_frame(X[:, axes], scale))
@@ -428,7 +448,7 @@ def _second_moments(X: Matrix, basis: MercerBasis) -> Floats:
     total = np.zeros((basis.n_columns, basis.n_columns))
     rows = max(1, 4 * _BLOCK_ENTRIES // basis.n_columns)
     for start in range(0, len(X), rows):
-        some = X[start : start + rows].astype(np.float64)
+        some = np.asarray(X[start : start + rows], dtype=np.float64)
         Z = np.empty((len(some), basis.n_columns))
         _engine.mercer(some, basis, Z, twin=evaluate)
         total += Z.T @ Z

@@ -33,8 +33,8 @@ def orthogonal(kernel: Kernel, n: int, d: int, rng: np.random.Generator) -> Rule
     its variance (Yu et al., 2016). Directions are orthogonal before any scale per axis.
     """
     _require_rotation_invariant(kernel, "OrthogonalFourier()")
-    blocks = [_haar(d, rng) for _ in range(-(-n // d))]
-    return _equal(_with_radii(np.concatenate(blocks)[:n], kernel, rng))
+    blocks = [_haar(min(d, n - first), d, rng) for first in range(0, n, d)]
+    return _equal(_with_radii(np.concatenate(blocks), kernel, rng))
 
 
 def structured(kernel: Kernel, n: int, d: int, rng: np.random.Generator) -> Rule:
@@ -49,13 +49,13 @@ def structured(kernel: Kernel, n: int, d: int, rng: np.random.Generator) -> Rule
         return orthogonal(kernel, n, d, rng)
     size = 1 << (d - 1).bit_length()
     blocks = []
-    for _ in range(-(-n // size)):
-        block = np.eye(size)
+    for first in range(0, n, size):
+        block = np.eye(min(size, n - first), size)
         for _ in range(3):
             block = _hadamard(block * rng.choice([-1.0, 1.0], size=size))
         length = np.linalg.norm(block[:, :d], axis=1, keepdims=True)
         blocks.append(block[:, :d] / np.maximum(length, np.finfo(float).tiny))
-    return _equal(_with_radii(np.concatenate(blocks)[:n], kernel, rng))
+    return _equal(_with_radii(np.concatenate(blocks), kernel, rng))
 
 
 def sobol(kernel: Kernel, n: int, d: int, rng: np.random.Generator) -> Rule:
@@ -87,7 +87,7 @@ def spherical_radial(kernel: Kernel, n: int, d: int, rng: np.random.Generator) -
     nodes, weights = [], []
     for _ in range(n_blocks):
         radius = np.sqrt(rng.chisquare(d + 2))
-        nodes.append(radius * simplex @ _haar(d, rng))
+        nodes.append(radius * simplex @ _haar(d, d, rng))
         weights.append(np.full(d + 1, d / ((d + 1) * radius**2)))
     mass = np.concatenate(weights)[:n] / n_blocks
     # An incomplete last block stands for a whole one.
@@ -121,10 +121,10 @@ def _with_radii(directions: Floats, kernel: Kernel, rng: np.random.Generator) ->
     return directions * radii[:, None] * stretch
 
 
-def _haar(d: int, rng: np.random.Generator) -> Floats:
-    """A rotation (or reflection) distributed uniformly."""
-    q, r = np.linalg.qr(rng.standard_normal((d, d)))
-    return q * np.sign(np.diag(r))
+def _haar(n: int, d: int, rng: np.random.Generator) -> Floats:
+    """The first n <= d rows of a rotation (or reflection) distributed uniformly."""
+    q, r = np.linalg.qr(rng.standard_normal((d, n)))
+    return np.asarray((q * np.sign(np.diag(r))).T)
 
 
 def _hadamard(rows: Floats) -> Floats:
@@ -141,10 +141,10 @@ def _hadamard(rows: Floats) -> Floats:
 
 def _simplex(d: int) -> Floats:
     """The d + 1 unit vertices of a regular simplex in d dimensions, (d + 1, d)."""
-    centred = np.eye(d + 1) - 1.0 / (d + 1)
-    basis = np.linalg.svd(centred)[2][:d]
-    vertices = centred @ basis.T
-    return vertices / np.linalg.norm(vertices, axis=1, keepdims=True)
+    # Helmert's contrasts: column k compares vertex k + 1 with the mean of those before it.
+    k = np.arange(1, d + 1)
+    contrasts = np.triu(np.ones((d + 1, d))) - np.eye(d + 1, d, -1) * k
+    return contrasts * np.sqrt((d + 1) / (d * k * (k + 1)))
 
 
 def _pushed(kernel: Kernel, cube: Floats) -> Rule:

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <new>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -93,10 +94,13 @@ using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
 template <class T>
 using Target = nb::ndarray<T, nb::ndim<2>, nb::device::cpu>;
 
-std::string text(index value) { return std::to_string(value); }
-
-void require(bool holds, const std::string& otherwise) {
-    if (!holds) throw std::invalid_argument(otherwise);
+// The parts of the message are joined only if it is needed: most checks run once per value.
+template <class... Parts>
+void require(bool holds, const Parts&... otherwise) {
+    if (holds) return;
+    std::ostringstream message;
+    (message << ... << otherwise);
+    throw std::invalid_argument(message.str());
 }
 
 std::vector<index> copy(const Vector<index>& a) {
@@ -110,13 +114,13 @@ std::vector<double> copy(const Vector<double>& a) {
 void check_pointer(const char* name, const std::vector<index>& ptr, index total) {
     require(!ptr.empty() && ptr.front() == 0 && ptr.back() == total &&
                 std::is_sorted(ptr.begin(), ptr.end()),
-            std::string(name) + " must rise from 0 to " + text(total));
+            name, " must rise from 0 to ", total);
 }
 
 void check_indices(const char* name, const std::vector<index>& values, index count) {
     for (const index value : values)
-        require(0 <= value && value < count, std::string(name) + " holds " + text(value) +
-                                                 ", which is outside [0, " + text(count) + ")");
+        require(0 <= value && value < count, name, " holds ", value, ", which is outside [0, ",
+                count, ")");
 }
 
 index cache_bytes() {
@@ -129,8 +133,8 @@ index cache_bytes() {
 
 template <class T>
 Input<T> input_of(const Matrix<T>& X, index features) {
-    require(index(X.shape(1)) == features, "X has " + text(index(X.shape(1))) +
-                                               " columns, but the plan is for " + text(features));
+    require(index(X.shape(1)) == features, "X has ", index(X.shape(1)),
+            " columns, but the plan is for ", features);
     return {X.data(), index(X.shape(0)), index(X.shape(1)), X.stride(0), X.stride(1)};
 }
 
@@ -147,9 +151,9 @@ Way way_of_large() {
 // way: a Way, or -1 to choose by the size of the output.
 template <class T>
 Output<T> output_of(const Target<T>& out, index rows, index columns, int way) {
-    require(index(out.shape(0)) == rows && index(out.shape(1)) == columns,
-            "out has shape (" + text(index(out.shape(0))) + ", " + text(index(out.shape(1))) +
-                "), but must have (" + text(rows) + ", " + text(columns) + ")");
+    require(index(out.shape(0)) == rows && index(out.shape(1)) == columns, "out has shape (",
+            index(out.shape(0)), ", ", index(out.shape(1)), "), but must have (", rows, ", ",
+            columns, ")");
     require(rows == 0 || columns <= 1 || out.stride(1) == 1, "the rows of out must be contiguous");
     require(rows <= 1 || out.stride(0) >= columns, "the rows of out must not overlap");
     require(-1 <= way && way <= 2, "way must be -1, 0, 1 or 2");
@@ -187,8 +191,7 @@ T half_turns(double node) {
 
 template <class Values>
 void check_finite(const char* name, const Values& values) {
-    for (const auto value : values)
-        require(std::isfinite(value), std::string(name) + " must be finite");
+    for (const auto value : values) require(std::isfinite(value), name, " must be finite");
 }
 
 // ---- plans --------------------------------------------------------------------------------------
@@ -222,18 +225,17 @@ class Fourier {
         for (index g = 0; g < groups; ++g) {
             index& length = lengths[std::size_t(group_nodes_[g])];
             const index own = axes_ptr_[g + 1] - axes_ptr_[g];
-            require(length < 0 || length == own,
-                    "group " + text(g) + " has " + text(own) + " axes, but shares nodes of length " +
-                        text(length));
+            require(length < 0 || length == own, "group ", g, " has ", own,
+                    " axes, but shares nodes of length ", length);
             length = own;
         }
         index values = 0;
         for (index s = 0; s < sets; ++s) {
-            require(lengths[s] >= 0, "node set " + text(s) + " belongs to no group");
+            require(lengths[s] >= 0, "node set ", s, " belongs to no group");
             values += (ptr[s + 1] - ptr[s]) * lengths[s];
         }
-        require(values == index(nodes.size()), "nodes must have " + text(values) + " values, not " +
-                                                   text(index(nodes.size())));
+        require(values == index(nodes.size()), "nodes must have ", values, " values, not ",
+                index(nodes.size()));
         pad_empty_groups();
         index at = 0;
         packed_.resize(std::size_t(sets));
@@ -386,7 +388,7 @@ class Kronecker {
         double constant = 0;
         bool has_constant = false;
         for (index g = 0; g < groups; ++g) {
-            require(group_ptr_[g] < group_ptr_[g + 1], "group " + text(g) + " has no entries");
+            require(group_ptr_[g] < group_ptr_[g + 1], "group ", g, " has no entries");
             double first = group_scale(g);
             index prefix = 1, width = 1;
             bool drops = true;
@@ -395,7 +397,7 @@ class Kronecker {
                 prefix *= width;
                 width = feature_ptr_[t + 1] - feature_ptr_[t];
                 require(width == 0 || prefix <= std::numeric_limits<index>::max() / 4096 / width,
-                        "group " + text(g) + " has too many columns");
+                        "group ", g, " has too many columns");
                 first *= entry_middle(t);
                 drops = drops && entry_middle(t) != 0;
             }

@@ -56,9 +56,8 @@ class Mercer {
             for (const double value : copy(*values))
                 require(value >= 0, "envelope and ratio must not be negative");
         for (const index size : sizes_)
-            require(1 <= size && size <= kMostTerms,
-                    "sizes holds " + text(size) + ", which is outside [1, " + text(kMostTerms) +
-                        "]");
+            require(1 <= size && size <= kMostTerms, "sizes holds ", size,
+                    ", which is outside [1, ", kMostTerms, "]");
 
         scale_ = rounded("scale", scale);
         mean_ = rounded("mean", mean);
@@ -76,7 +75,7 @@ class Mercer {
         for (index g = 0; g < groups; ++g) {
             const index a = cut_axes[g + 1] - cut_axes[g];
             const index m = cut_directions[g + 1] - cut_directions[g];
-            require(a > 0 && m > 0, "group " + text(g) + " has no axes, or no directions");
+            require(a > 0 && m > 0, "group ", g, " has no axes, or no directions");
             require(at + a * m <= index(rotation.size()), "rotation has too few values");
             shapes.push_back({a, m, index(rotation_.size()), index(only_.size())});
             if (pick_axes(a, m, rotation.data() + at))
@@ -85,8 +84,8 @@ class Mercer {
                 pack_rotation(a, m, rotation.data() + at);
             at += a * m;
         }
-        require(at == index(rotation.size()), "rotation must have " + text(at) + " values, not " +
-                                                  text(index(rotation.size())));
+        require(at == index(rotation.size()), "rotation must have ", at, " values, not ",
+                index(rotation.size()));
         check_finite("rotation", rotation_);
 
         index terms = 0;
@@ -110,7 +109,7 @@ class Mercer {
             group.amplitude = T(amplitude(g));
             group.has_rest = shape.directions < shape.axes;
             const index columns = cut_columns[g + 1] - cut_columns[g];
-            require(columns > 0, "group " + text(g) + " has no columns");
+            require(columns > 0, "group ", g, " has no columns");
             place(group, columns, parent.data() + cut_columns[g], direction.data() + cut_columns[g],
                   degree.data() + cut_columns[g]);
             for (index i = 0; i < group.directions; ++i) terms += group.sizes[i] - 1;
@@ -228,15 +227,13 @@ class Mercer {
     void check_columns(const MercerGroup<T>& group, index columns, const index* parent,
                        const index* direction, const index* degree) {
         for (index j = 0; j < columns; ++j) {
-            require(-1 <= parent[j] && parent[j] < j,
-                    "parent of column " + text(j) + " is " + text(parent[j]) +
-                        ", not a column before it");
-            require(0 <= direction[j] && direction[j] < group.directions,
-                    "direction holds " + text(direction[j]) + ", which is outside [0, " +
-                        text(group.directions) + ")");
-            require(0 <= degree[j] && degree[j] < group.sizes[direction[j]],
-                    "degree holds " + text(degree[j]) + ", but direction " + text(direction[j]) +
-                        " has a table of size " + text(group.sizes[direction[j]]));
+            require(-1 <= parent[j] && parent[j] < j, "parent of column ", j, " is ", parent[j],
+                    ", not a column before it");
+            require(0 <= direction[j] && direction[j] < group.directions, "direction holds ",
+                    direction[j], ", which is outside [0, ", group.directions, ")");
+            require(0 <= degree[j] && degree[j] < group.sizes[direction[j]], "degree holds ",
+                    degree[j], ", but direction ", direction[j], " has a table of size ",
+                    group.sizes[direction[j]]);
         }
     }
 
