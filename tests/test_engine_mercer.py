@@ -34,6 +34,12 @@ def basis_of(kernel, d, p):
     return hermite_mercer(kernel, draw(500, d), p)
 
 
+def level(d):
+    """Correlated rows whose directions all have a spread of about one."""
+    rotation = np.linalg.qr(np.random.default_rng(9).normal(size=(d, d)))[0]
+    return 3 + (np.random.default_rng(0).normal(size=(500, d)) * np.linspace(1.5, 1, d)) @ rotation
+
+
 def straight(d):
     """Rows whose axes are not correlated, so that each is a direction."""
     return 3 + np.random.default_rng(0).normal(size=(500, d)) * np.linspace(1.5, 0.1, d)
@@ -54,6 +60,11 @@ BASES = {
         hermite_mercer(Gaussian(0.01), draw(500, 150), 70),
     ),
     "many axes": (300, basis_of(Gaussian(0.005), 300, 400)),
+    "few reflections": (60, hermite_mercer(Gaussian(0.002), level(60), 75)),
+    "reflections in groups": (
+        64,
+        basis_of(Anova(Gaussian(0.002), [range(64), range(40), [3, 1]]), 64, 200),
+    ),
     "axes as directions": (20, hermite_mercer(Gaussian(0.02), straight(20), 333)),
     "few axes as directions": (150, hermite_mercer(Gaussian(0.01), straight(150), 30)),
     "wide": (9, basis_of(Gaussian(0.05), 9, 4099)),
@@ -88,10 +99,15 @@ def tolerance(X, each):
     u, tiny = float(np.finfo(X.dtype).eps) / 2, float(np.finfo(X.dtype).tiny)
     c = X.astype(np.float64)[:, each.axes] - each.mean
     c_error = u * (np.abs(c) + np.abs(each.mean))
-    a, m = each.rotation.shape
+    a, m = len(each.axes), len(each.sizes)
     weight = np.abs(each.rotation)
     t = c @ each.rotation
     t_error = (a + 2) * u * (np.abs(c) @ weight) + c_error @ weight
+    if each.mixing is not None:
+        straight, weight = each.scale / np.sqrt(each.length), np.abs(each.mixing)
+        terms = np.abs(c) * straight + np.abs(t) @ weight
+        t_error = c_error * straight + t_error @ weight + (len(weight) + 3) * u * terms
+        t = c * straight + t @ each.mixing
     square_error = 2 * np.abs(t) * t_error + t_error**2 + (m + 3) * u * t**2
     exponent = t[:, 1:] ** 2 @ each.envelope[1:]
     exponent_error = square_error[:, 1:] @ each.envelope[1:]
@@ -378,6 +394,12 @@ def test_bad_outputs_and_plans_are_refused():
         ({"length": each.length[1:]}, "as many values as sizes"),
         ({"rotation": each.rotation[1:]}, "rotation has too few values"),
         ({"rotation": np.ones((8, 7))}, "rotation must have 49 values, not 56"),
+        ({"mixing": np.ones((8, 7))}, "group 0 has 8 reflections of 7 axes and 7 directions"),
+        ({"mixing": np.ones((2, 7))}, "rotation must have 14 values, not 49"),
+        ({"mixing": np.ones((2, 6)), "rotation": np.ones((7, 2))}, "mixing has too few values"),
+        ({"mixing": np.ones((2, 8)), "rotation": np.ones((7, 2))}, "mixing must have 14 values"),
+        ({"mixing": np.full((7, 7), np.nan)}, "finite"),
+        ({"mixing": np.ones((7, 7)), "length": 0 * each.length}, r"sqrt\(length\) must be finite"),
         ({"degree": each.degree[1:]}, "as many values as parent"),
         ({"parent": one[:0], "direction": one[:0], "degree": one[:0]}, "has no columns"),
     ]:
@@ -385,6 +407,13 @@ def test_bad_outputs_and_plans_are_refused():
             _engine._mercer.pack(
                 _engine._core, ISAS[0], [replace(each, **changed)], np.dtype(np.float32)
             )
+
+
+@pytest.mark.parametrize("name", ["few reflections", "reflections in groups"])
+def test_bases_of_reflections_have_them(name):
+    few = [each for each in BASES[name][1].expansions if each.mixing is not None]
+    assert few
+    assert all(3 * each.rotation.shape[1] <= len(each.axes) for each in few)
 
 
 @compiled

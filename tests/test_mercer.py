@@ -138,6 +138,64 @@ def _degrees(found, i):
 
 
 # --- the expansion -------------------------------------------------------------------------------
+def turned(n, d, decay=0.5):
+    """Rows of d directions, all of which matter, and none of which is an axis."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d)) / np.arange(1, d + 1) ** decay
+    return X @ np.linalg.qr(rng.normal(size=(d, d)))[0] + 2.0
+
+
+@pytest.mark.parametrize("gamma", [0.02, np.linspace(0.01, 0.04, 60)], ids=["one", "per axis"])
+def test_reflections_make_the_first_directions_principal_and_keep_the_others_orthogonal(gamma):
+    X, kernel = turned(3000, 60), Gaussian(gamma)
+    (own,) = mercer.hermite_mercer(kernel, X, 75).expansions
+    assert own.mixing is not None
+    r = len(own.mixing)
+    dense = np.diag(own.scale / np.sqrt(own.length)) + own.rotation @ own.mixing
+    Q = dense * np.sqrt(own.length) / own.scale[:, None]
+    np.testing.assert_allclose(Q.T @ Q, np.eye(60), atol=1e-13)
+    (principal,) = mercer.framing(kernel, X).final
+    np.testing.assert_allclose(
+        np.abs(Q[:, :r].T @ principal.directions[:, :r]), np.eye(r), atol=1e-12
+    )
+    straight = mercer.MercerBasis((mercer.replace(own, rotation=dense, mixing=None),))
+    np.testing.assert_allclose(
+        features(X[:50], mercer.MercerBasis((own,))), features(X[:50], straight), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("d, p", [(60, 75), (200, 260)])
+def test_reflections_cost_no_accuracy(d, p):
+    X, test = np.split(turned(5000, d), [4000])
+    kernel = Gaussian(0.02)
+    basis = mercer.hermite_mercer(kernel, X, p)
+    assert basis.expansions[0].mixing is not None
+    groups, learnt = kernel.groups(d), mercer.framing(kernel, X)
+    scales = [mercer._scale(group) for group in groups]
+    principal = min(
+        np.mean(mercer.residual(test, mercer._expand(groups, scales, learnt.final, f, p), 1.0))
+        for f in mercer.SPREADS
+    )
+    assert np.mean(mercer.residual(test, basis, 1.0)) < 1.01 * principal
+
+
+def test_rows_are_reflected_only_where_that_saves_work():
+    X = turned(3000, 60)
+    cases = [
+        (X, 50, "a direction is left out"),
+        (X, 400, "most directions are in products"),
+        (np.random.default_rng(0).normal(size=X.shape), 75, "axes are directions themselves"),
+    ]
+    for rows, p, why in cases:
+        (own,) = mercer.hermite_mercer(Gaussian(0.02), rows, p).expansions
+        assert own.mixing is None, why
+
+
+def test_reflections_of_directions_that_are_axes_change_nothing():
+    Y, T = mercer._compact_reflections(np.eye(7)[:, :3])
+    np.testing.assert_array_equal(np.abs(np.eye(7) - Y @ T @ Y.T), np.eye(7))
+
+
 @pytest.mark.parametrize("scale", [0.3, 3.0, 60.0])
 def test_features_are_orthogonal_with_the_eigenvalues_as_lengths_to_degree_200(scale):
     basis = normal_expansion(np.array([scale**2]), 201)

@@ -103,6 +103,11 @@ _EXPANSION = ("basis_", "expansions", 0)
         ("hermite", (*_EXPANSION, "parent"), _at(1, 1), "a parent comes after its child"),
         ("hermite", (*_EXPANSION, "parent"), _at(1, -2), "parent is below -1"),
         ("hermite", (*_EXPANSION, "direction"), _at(1, 4), "direction has an index outside"),
+        ("reflected", (*_EXPANSION, "rotation"), lambda rows: rows[:, 1:], "rotation has shape"),
+        ("reflected", (*_EXPANSION, "mixing"), lambda rows: rows[:, 1:], "mixing does not fit"),
+        ("reflected", (*_EXPANSION, "mixing"), lambda rows: rows[:0], "rotation has shape"),
+        ("reflected", (*_EXPANSION, "mixing"), _at((0, 0), np.inf), "not of its type and shape"),
+        ("reflected", (*_EXPANSION, "length"), _at(0, 0.0), "a direction has no length"),
     ],
 )
 def test_parts_that_do_not_fit_together_are_refused(name, place, change, message, data, tmp_path):
@@ -111,8 +116,15 @@ def test_parts_that_do_not_fit_together_are_refused(name, place, change, message
         "random": qf.RandomFourier(n_components=8, random_state=0),
         "anova": qf.RandomFourier(chain, n_components=24, random_state=0),
         "hermite": qf.HermiteMercer(n_components=8),
+        "reflected": qf.HermiteMercer(qf.Gaussian(0.002), n_components=70),
     }[name]
+    if name == "reflected":
+        data = np.random.default_rng(0).normal(size=(300, 60)) @ np.diag(np.linspace(2, 1, 60))
+        data = data @ np.linalg.qr(np.random.default_rng(1).normal(size=(60, 60)))[0]
     qf.save(made.fit(data), tmp_path / "model.qf")
+    np.testing.assert_array_equal(
+        qf.load(tmp_path / "model.qf").transform(data[:9]), made.transform(data[:9])
+    )
     _change_array(tmp_path / "model.qf", place, change)
     with pytest.raises(ValueError, match=message):
         qf.load(tmp_path / "model.qf")

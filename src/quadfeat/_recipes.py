@@ -274,7 +274,7 @@ def _finish_expansion(own: mercer.Expansion) -> None:
     shapes = {
         "scale": (a,),
         "mean": (a,),
-        "rotation": (a, m),
+        "rotation": (a, m if own.mixing is None else len(own.mixing)),
         "envelope": (m,),
         "length": (m,),
         "ratio": (m,),
@@ -295,6 +295,10 @@ def _finish_expansion(own: mercer.Expansion) -> None:
     require(np.array_equal(sizes, own.sizes), "sizes are not those that the degrees need")
     require(int(sizes.max()) <= columns, "a degree is larger than the number of columns")
     require(bool((own.envelope > 0).all() and (own.ratio >= 0).all()), "a direction has no scale")
+    if own.mixing is not None:
+        require(a == m == own.mixing.shape[1], "a mixing does not fit its axes and directions")
+        require(0 < len(own.mixing) <= a, "a mixing has no reflections, or too many")
+        require(bool((own.length > 0).all()), "a direction has no length")
     if own.projection is not None:
         require(len(own.projection) == columns, "a projection does not fit its columns")
 

@@ -389,10 +389,14 @@ def _cost(fitted: FeatureMap) -> float:
     if isinstance(fitted, HermiteMercer):
         basis = fitted.basis_
         made = sum(np.count_nonzero(each.rotation) + len(each.parent) for each in basis.expansions)
-        inner = sum(
-            each.projection.size for each in basis.expansions if each.projection is not None
-        )
-        return float(made + inner + (0 if basis.projection is None else basis.projection.size))
+        products = [
+            product
+            for each in basis.expansions
+            for product in (each.mixing, each.projection)
+            if product is not None
+        ]
+        products += [] if basis.projection is None else [basis.projection]
+        return float(made + sum(product.size for product in products))
     if isinstance(fitted, Landmarks):
         product = p / 2 if fitted.basis_.triangular else p
         return float(len(fitted.basis_.points) * (fitted.n_features_in_ + 10 + product))

@@ -50,12 +50,16 @@ class Expansion:
     from the span of the directions, and 0 if there are as many directions as axes.
 
     With `projection` (columns, q) the features are those columns times it.
+
+    With `mixing` (r, m), where directions are as many as axes, t is (x[axes] - mean) * scale
+    / sqrt(length), with ((x[axes] - mean) @ rotation) @ mixing added: a rotation by r reflections,
+    which is 2 r m multiply-adds instead of m^2.
     """
 
     axes: Integers  # (a,) columns of X
     scale: Floats  # (a,) sqrt(gamma)
     mean: Floats  # (a,)
-    rotation: Floats  # (a, m)
+    rotation: Floats  # (a, m), or (a, r)
     envelope: Floats  # (m,)
     length: Floats  # (m,)
     ratio: Floats  # (m,)
@@ -65,6 +69,7 @@ class Expansion:
     direction: Integers  # (columns,)
     degree: Integers  # (columns,)
     projection: Floats | None = None
+    mixing: Floats | None = None
 
     @property
     def n_columns(self) -> int:
@@ -131,10 +136,14 @@ def _tables(X: Matrix, expansion: Expansion) -> tuple[Matrix, Matrix]:
     dtype = X.dtype
     # The mean is subtracted before the product: a large one would cost the digits of t.
     centred = X - expansion.mean.astype(dtype)
-    t = _product(centred, expansion.rotation.astype(dtype)).T
+    t = _product(centred, expansion.rotation.astype(dtype))
+    if expansion.mixing is not None:
+        straight = expansion.scale / np.sqrt(expansion.length)
+        t = centred * straight.astype(dtype) + _product(t, expansion.mixing.astype(dtype))
+    t = t.T
     squares = t * t
     exponent = expansion.envelope[1:].astype(dtype) @ squares[1:]
-    if expansion.rotation.shape[1] < len(expansion.axes):
+    if len(expansion.sizes) < len(expansion.axes):
         scaled = centred * expansion.scale.astype(dtype)
         rest = np.einsum("ij,ij->i", scaled, scaled) - expansion.length.astype(dtype) @ squares
         exponent = exponent + np.maximum(rest, 0)
@@ -288,7 +297,7 @@ def hermite_mercer(kernel: Kernel, X: Matrix, p: int, learnt: Framing | None = N
         basis = _expand(groups, scales, own.trial, spread, p)
         errors.append(float(np.mean(residual(own.held_out, basis, at_zero) ** 2)))
     spread = SPREADS[int(np.argmin(errors))]
-    return _expand(groups, scales, own.final, spread, p)
+    return _expand(groups, scales, own.final, spread, p, reflect=True)
 
 
 def _scale(group: Group) -> Floats:
@@ -329,10 +338,11 @@ def _expand(
     frames: Sequence[Frame],
     spread: float,
     p: int,
+    *,
+    reflect: bool = False,
 ) -> MercerBasis:
-    # With k = exp(-u^2) and variance s^2 everything follows from B = sqrt(1 + 8 s^2): eigenvalues
-    # are 2 / (B + 1) * ((B - 1) / (B + 1))^k.
-    shapes = [np.sqrt(1 + 8 * spread * each.variance) for each in frames]
+    # Eigenvalues are 2 / (B + 1) * ((B - 1) / (B + 1))^k.
+    shapes = [_shape(each, spread) for each in frames]
     with np.errstate(divide="ignore"):
         ratios = [np.log((B - 1) / (B + 1)) for B in shapes]
     roots = [
@@ -361,21 +371,28 @@ def _expand(
             break
     for group in sorted(waiting, key=lambda g: -roots[g])[: p - len(place)]:
         columns[group].append((-1, 0, 0))
-    parts = zip(groups, scales, frames, shapes, columns, strict=True)
+    parts = zip(groups, scales, frames, columns, strict=True)
+    make = _reflected if reflect else _expansion
     return MercerBasis(
         tuple(
-            _expansion(group, scale, each, B, np.array(own, dtype=np.int64))
-            for group, scale, each, B, own in parts
-            if own
+            make(own, scale, each, spread, np.array(plan, dtype=np.int64))
+            for own, scale, each, plan in parts
+            if plan
         )
     )
 
 
+def _shape(own: Frame, spread: float) -> Floats:
+    """B = sqrt(1 + 8 s^2) of every direction, from which everything follows for k = exp(-u^2)."""
+    return np.asarray(np.sqrt(1 + 8 * spread * own.variance))
+
+
 def _expansion(
-    group: Group, scale: Floats, own: Frame, shape: Floats, columns: Integers
+    group: Group, scale: Floats, own: Frame, spread: float, columns: Integers
 ) -> Expansion:
-    """The plan of `columns` (parent, direction, degree); `shape` is B of every direction."""
+    """The plan of `columns` (parent, direction, degree) in a frame."""
     parent, direction, degree = columns.T
+    shape = _shape(own, spread)
     used = int(direction.max()) + 1
     # Directions of degree 0 only are treated as if they had no variance: their factor is then
     # exp(-distance^2), whatever their number. It is a difference of squares where they are many,
@@ -402,6 +419,46 @@ def _expansion(
         direction=np.ascontiguousarray(direction),
         degree=np.ascontiguousarray(degree),
     )
+
+
+def _reflected(
+    group: Group, scale: Floats, own: Frame, spread: float, columns: Integers
+) -> Expansion:
+    """`_expansion`, in a frame that costs less to turn rows into where there is one as good.
+
+    Directions beyond the first r may each be in one column of degree 1 alone. If none is left out,
+    what these columns span hardly depends on how they are turned among themselves: r reflections,
+    Q = 1 - Y T Y' (Schreiber and Van Loan, 1989), make the first r principal, up to signs, and the
+    rest whatever is orthogonal to them.
+    """
+    parent, direction, degree = columns.T
+    d = len(own.mean)
+    r = int(direction[(degree > 1) | (parent > 0)].max(initial=0)) + 1
+    axes_themselves = np.count_nonzero(own.directions) == d
+    if int(direction.max()) + 1 < d or 3 * r > d or axes_themselves:
+        return _expansion(group, scale, own, spread, columns)
+    Y, T = _compact_reflections(own.directions[:, :r])
+    mixing = -T @ Y.T
+    directions = np.eye(d) + Y @ mixing
+    variance = np.einsum("ij,i->j", np.square(own.directions.T @ directions), own.variance)
+    turned = Frame(own.mean, directions, variance)
+    made = _expansion(group, scale, turned, spread, columns)
+    return replace(
+        made,
+        rotation=np.ascontiguousarray(scale[:, None] * Y),
+        mixing=np.ascontiguousarray(mixing / np.sqrt(made.length)),
+    )
+
+
+def _compact_reflections(V: Floats) -> tuple[Floats, Floats]:
+    """Y (d, r) and T (r, r) with V equal to the first columns of 1 - Y T Y', up to signs."""
+    raw, tau = np.linalg.qr(V, mode="raw")
+    Y = np.tril(raw.T, -1) + np.eye(*V.shape)
+    T = np.zeros((len(tau), len(tau)))
+    for j, factor in enumerate(tau):
+        T[:j, j] = -factor * (T[:j, :j] @ (Y[:, :j].T @ Y[:, j]))
+        T[j, j] = factor
+    return Y, T
 
 
 # --- compression ------------------------------------------------------------------------------

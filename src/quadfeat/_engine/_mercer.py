@@ -93,6 +93,9 @@ def pack(core: Any, isa: str, expansions: Sequence[Any], dtype: Any) -> tuple[An
     for name, cut in (("axes", "axes"), ("direction", "sizes"), ("column", "parent")):
         counts = [len(getattr(each, cut)) for each in expansions]
         fields[f"{name}_ptr"] = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    mixings = [np.empty((0, 0)) if each.mixing is None else each.mixing for each in expansions]
+    fields["mixing"] = np.concatenate([np.ravel(mixing) for mixing in mixings])
+    fields["reflections"] = np.array([len(mixing) for mixing in mixings], dtype=np.int64)
     return kind(isa=isa, n_features=features, **fields), features
 
 

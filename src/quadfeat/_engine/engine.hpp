@@ -102,7 +102,9 @@ struct MercerGroup {
     const index* axis;            // (axes,)
     const T *scale, *mean;        // (axes,)
     const T* rotation;            // tiles (axes, directions), those of the first axes first;
-    const index* only;            // or (directions,), each the multiple of this axis alone
+    const index* only;            // or (directions,), each the multiple of this axis alone;
+    index reflections;            // or, if there are any, tiles (axes, reflections), of which
+    const T *mixing, *straight;   // tiles (reflections, directions) are added to (axes,) multiples
     const T *envelope, *length;   // (directions,)
     const T* limit;               // (directions,) |t| beyond which every column is zero
     const index* sizes;           // (directions,)
@@ -130,7 +132,7 @@ struct MercerWork {
     const MercerGroup<T>* groups;
     index chunks;
     const MercerChunk* chunk;
-    index most_axes;                                  // of a group
+    index most_axes, most_reflections;                 // of a group
     index most_groups, most_directions, most_entries;  // of a chunk
 };
 

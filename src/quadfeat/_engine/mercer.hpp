@@ -17,11 +17,12 @@ constexpr index kMercerStage = 16 * 1024 / sizeof(T);
 
 template <class T>
 struct MercerScratch {
-    index x, centred, distance, t, tables, total;  // elements
+    index x, centred, reflected, distance, t, tables, total;  // elements
     MercerScratch(const MercerWork<T>& work, const Input<T>& in) {
         x = kMercerStage<T>;
         centred = x + in.columns * kMercerRows;
-        distance = centred + work.most_axes * kMercerRows;
+        reflected = centred + work.most_axes * kMercerRows;
+        distance = reflected + work.most_reflections * kMercerRows;
         t = distance + work.most_groups * kMercerRows;
         tables = t + work.most_directions * kMercerRows;
         total = tables + work.most_entries * lanes<T>;
@@ -113,28 +114,42 @@ void mercer_pick(const MercerGroup<T>& group, const T* centred, index vectors, T
     }
 }
 
+// x (axes, kMercerRows) times tiles (axes, directions), added to t, or written to it if `fresh`.
 template <class T>
-void mercer_rotate(const MercerGroup<T>& group, const T* centred, index vectors, T* t) {
+void mercer_rotate(const T* tile, index axes, index directions, const T* x, bool fresh,
+                   index vectors, T* t) {
     constexpr index depth = kMercerDepth<T>;
     static_assert(kMercerTile == 6, "one case for every remainder");
-    const T* tile = group.rotation;
-    for (index k = 0; k < group.axes; k += depth, centred += depth * kMercerRows) {
-        const index axes = group.axes - k < depth ? group.axes - k : depth;
-        for (index i = 0; i < group.directions; i += kMercerTile) {
-            const index left = group.directions - i;
+    for (index k = 0; k < axes; k += depth, x += depth * kMercerRows) {
+        const index deep = axes - k < depth ? axes - k : depth;
+        const bool first = fresh && k == 0;
+        for (index i = 0; i < directions; i += kMercerTile) {
+            const index left = directions - i;
             const index width = left < kMercerTile ? left : kMercerTile;
             T* to = t + i * kMercerRows;
             switch (width) {
-                case 6: rotate_rows<T, 6>(centred, axes, tile, k == 0, vectors, to); break;
-                case 5: rotate_rows<T, 5>(centred, axes, tile, k == 0, vectors, to); break;
-                case 4: rotate_rows<T, 4>(centred, axes, tile, k == 0, vectors, to); break;
-                case 3: rotate_rows<T, 3>(centred, axes, tile, k == 0, vectors, to); break;
-                case 2: rotate_rows<T, 2>(centred, axes, tile, k == 0, vectors, to); break;
-                case 1: rotate_rows<T, 1>(centred, axes, tile, k == 0, vectors, to); break;
+                case 6: rotate_rows<T, 6>(x, deep, tile, first, vectors, to); break;
+                case 5: rotate_rows<T, 5>(x, deep, tile, first, vectors, to); break;
+                case 4: rotate_rows<T, 4>(x, deep, tile, first, vectors, to); break;
+                case 3: rotate_rows<T, 3>(x, deep, tile, first, vectors, to); break;
+                case 2: rotate_rows<T, 2>(x, deep, tile, first, vectors, to); break;
+                case 1: rotate_rows<T, 1>(x, deep, tile, first, vectors, to); break;
             }
-            tile += width * axes;
+            tile += width * deep;
         }
     }
+}
+
+// A rotation by a few reflections: what they change is added to the axes as they are.
+template <class T>
+void mercer_reflect(const MercerGroup<T>& group, const T* centred, index vectors, T* reflected,
+                    T* t) {
+    for (index i = 0; i < group.axes; ++i)
+        for (index r = 0; r < vectors * lanes<T>; r += lanes<T>)
+            store(t + i * kMercerRows + r,
+                  load(centred + i * kMercerRows + r) * group.straight[i]);
+    mercer_rotate(group.rotation, group.axes, group.reflections, centred, true, vectors, reflected);
+    mercer_rotate(group.mixing, group.reflections, group.directions, reflected, false, vectors, t);
 }
 
 template <class T>
@@ -280,8 +295,10 @@ void mercer_chunk(const MercerWork<T>& work, const MercerChunk& chunk, const Out
         T* own = t + group.t * kMercerRows;
         if (group.only)
             mercer_pick(group, centred, vectors, own);
+        else if (group.reflections)
+            mercer_reflect(group, centred, vectors, scratch + plan.reflected, own);
         else
-            mercer_rotate(group, centred, vectors, own);
+            mercer_rotate(group.rotation, group.axes, group.directions, centred, true, vectors, own);
     }
     T* entries = scratch + plan.tables;
     for (index r = 0; r < rows; r += lanes<T>) {

@@ -18,11 +18,13 @@ class Mercer {
    public:
     // Everything is joined over groups: `axes_ptr`, `direction_ptr` and `column_ptr` cut axes
     // (axis, scale, mean), directions (envelope, length, ratio, sizes) and columns (parent,
-    // direction, degree); the rotations (axes, directions) follow each other.
+    // direction, degree). The rotations (axes, directions) follow each other; where there are
+    // `reflections`, those are (axes, reflections), and theirs are mixings (reflections, directions).
     Mercer(const std::string& isa, index features, const Vector<index>& axes_ptr,
            const Vector<index>& direction_ptr, const Vector<index>& column_ptr,
            const Vector<index>& axes, const Vector<double>& scale, const Vector<double>& mean,
-           const Vector<double>& rotation, const Vector<double>& envelope,
+           const Vector<double>& rotation, const Vector<index>& reflections,
+           const Vector<double>& mixing, const Vector<double>& envelope,
            const Vector<double>& length, const Vector<double>& ratio, const Vector<index>& sizes,
            const Vector<double>& amplitude, const Vector<index>& parent,
            const Vector<index>& direction, const Vector<index>& degree)
@@ -49,8 +51,10 @@ class Mercer {
                 "envelope, length and ratio must have as many values as sizes");
         require(direction.size() == parent.size() && degree.size() == parent.size(),
                 "direction and degree must have as many values as parent");
+        require(index(reflections.size()) == groups,
+                "reflections must have as many values as amplitude");
         for (const Vector<double>* values :
-             {&scale, &mean, &rotation, &envelope, &length, &ratio, &amplitude})
+             {&scale, &mean, &rotation, &mixing, &envelope, &length, &ratio, &amplitude})
             check_finite("every value of the plan", copy(*values));
         for (const auto* values : {&envelope, &ratio})
             for (const double value : copy(*values))
@@ -70,23 +74,37 @@ class Mercer {
         }
         recurrences(ratio);
 
-        index at = 0;  // in rotation
+        index at = 0, mixed = 0;  // in rotation and mixing
         std::vector<Shape> shapes;
         for (index g = 0; g < groups; ++g) {
             const index a = cut_axes[g + 1] - cut_axes[g];
             const index m = cut_directions[g + 1] - cut_directions[g];
+            const index r = reflections(g), width = r > 0 ? r : m;
             require(a > 0 && m > 0, "group ", g, " has no axes, or no directions");
-            require(at + a * m <= index(rotation.size()), "rotation has too few values");
+            require(r == 0 || (0 < r && r <= a && a == m), "group ", g, " has ", r,
+                    " reflections of ", a, " axes and ", m, " directions");
+            require(at + a * width <= index(rotation.size()), "rotation has too few values");
+            require(mixed + r * m <= index(mixing.size()), "mixing has too few values");
             shapes.push_back({a, m, index(rotation_.size()), index(only_.size())});
-            if (pick_axes(a, m, rotation.data() + at))
-                shapes.back().picked = true;
-            else
-                pack_rotation(a, m, rotation.data() + at);
-            at += a * m;
+            shapes.back().picked = r == 0 && pick_axes(a, m, rotation.data() + at);
+            if (!shapes.back().picked) pack_rotation(a, width, rotation.data() + at);
+            shapes.back().mixing = index(rotation_.size());
+            shapes.back().straight = index(straight_.size());
+            if (r > 0) {
+                pack_rotation(r, m, mixing.data() + mixed);
+                for (index i = 0; i < m; ++i)
+                    straight_.push_back(T(scale(cut_axes[g] + i) /
+                                          std::sqrt(length(cut_directions[g] + i))));
+            }
+            at += a * width;
+            mixed += r * m;
         }
         require(at == index(rotation.size()), "rotation must have ", at, " values, not ",
                 index(rotation.size()));
+        require(mixed == index(mixing.size()), "mixing must have ", mixed, " values, not ",
+                index(mixing.size()));
         check_finite("rotation", rotation_);
+        check_finite("scale / sqrt(length)", straight_);
 
         index terms = 0;
         for (index g = 0; g < groups; ++g) {
@@ -100,6 +118,9 @@ class Mercer {
             group.mean = mean_.data() + cut_axes[g];
             group.rotation = rotation_.data() + shape.rotation;
             group.only = shape.picked ? only_.data() + shape.only : nullptr;
+            group.reflections = reflections(g);
+            group.mixing = rotation_.data() + shape.mixing;
+            group.straight = straight_.data() + shape.straight;
             group.envelope = envelope_.data() + first;
             group.length = length_.data() + first;
             group.limit = limit_.data() + first;
@@ -114,6 +135,7 @@ class Mercer {
                   degree.data() + cut_columns[g]);
             for (index i = 0; i < group.directions; ++i) terms += group.sizes[i] - 1;
             work_.most_axes = std::max(work_.most_axes, group.axes);
+            work_.most_reflections = std::max(work_.most_reflections, group.reflections);
             groups_.push_back(group);
         }
         close_chunk();
@@ -140,7 +162,7 @@ class Mercer {
 
    private:
     struct Shape {
-        index axes, directions, rotation, only;
+        index axes, directions, rotation, only, mixing = 0, straight = 0;
         bool picked = false;
     };
     struct Column {
@@ -276,7 +298,7 @@ class Mercer {
     const Isa& isa_;
     index lanes_, features_, columns_ = 0;
     std::vector<index> axes_, sizes_, only_;
-    Aligned<T> scale_, mean_, rotation_, envelope_, length_, limit_, rise_, fall_;
+    Aligned<T> scale_, mean_, rotation_, straight_, envelope_, length_, limit_, rise_, fall_;
     std::vector<MercerGroup<T>> groups_;
     std::vector<MercerChunk> chunks_;
     Aligned<std::int32_t> factors_, parent_factors_;
@@ -301,13 +323,13 @@ void bind_mercer(nb::module_& m, const char* name) {
     using Doubles = const Vector<double>&;
     nb::class_<Mercer<T>>(m, name)
         .def(nb::init<const std::string&, index, Indices, Indices, Indices, Indices, Doubles,
-                      Doubles, Doubles, Doubles, Doubles, Doubles, Indices, Doubles, Indices,
-                      Indices, Indices>(),
+                      Doubles, Doubles, Indices, Doubles, Doubles, Doubles, Doubles, Indices,
+                      Doubles, Indices, Indices, Indices>(),
              nb::arg("isa"), nb::arg("n_features"), nb::arg("axes_ptr"), nb::arg("direction_ptr"),
              nb::arg("column_ptr"), nb::arg("axes"), nb::arg("scale"), nb::arg("mean"),
-             nb::arg("rotation"), nb::arg("envelope"), nb::arg("length"), nb::arg("ratio"),
-             nb::arg("sizes"), nb::arg("amplitude"), nb::arg("parent"), nb::arg("direction"),
-             nb::arg("degree"))
+             nb::arg("rotation"), nb::arg("reflections"), nb::arg("mixing"), nb::arg("envelope"),
+             nb::arg("length"), nb::arg("ratio"), nb::arg("sizes"), nb::arg("amplitude"),
+             nb::arg("parent"), nb::arg("direction"), nb::arg("degree"))
         .def_prop_ro("columns", &Mercer<T>::columns)
         .def("run", &Mercer<T>::run, nb::arg("X").noconvert(), nb::arg("out").noconvert(),
              nb::arg("threads"), nb::arg("way") = -1);
