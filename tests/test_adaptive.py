@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import quadfeat as qf
-from quadfeat import adaptive, reweight, rules
+from quadfeat import adaptive, expansions, frames, mercer, reweight, rules
 
 SETS = {
     "swiss": lambda: make_swiss_roll(2000, random_state=0)[0],
@@ -166,18 +166,68 @@ def test_the_choice_of_the_front_door_has_learned_from_all_rows(kernel, rng):
 def test_of_many_rows_all_but_the_judges_are_learnt_from_once(compress, rng, monkeypatch):
     X = rng.standard_t(4, size=(20_000, 4)) if compress else rng.normal(size=(20_000, 3))
     judges = np.arange(0, len(X), 2 * 20)  # half of the rows that choose the spread
-    monkeypatch.setattr(adaptive, "_held_out", lambda rows, rng: (judges, np.ones(len(judges))))
+    stands_for = rng.uniform(1, 2, size=len(X))
+    stands_for[judges] = 0
+    monkeypatch.setattr(
+        adaptive, "_held_out", lambda *_: (judges, np.ones(len(judges)), stands_for)
+    )
     door = qf.KernelFeatures(qf.Gaussian(0.05), n_components=100, random_state=0)
     features = clone(door).fit(X)
     assert isinstance(features.map_, qf.HermiteMercer)
     assert features.map_.compress == compress
     (expansion,) = features.map_.basis_.expansions
-    seen = np.delete(X, judges, axis=0)
-    np.testing.assert_allclose(expansion.mean, seen.mean(axis=0), rtol=1e-12, atol=1e-14)
+    mean = np.average(X, axis=0, weights=stands_for)
+    np.testing.assert_allclose(expansion.mean, mean, rtol=1e-12, atol=1e-14)
     changed = X.copy()
     changed[judges] = X[1 + judges]  # whatever they are, the map is the same
     again = clone(door).fit(changed)
     np.testing.assert_array_equal(again.transform(X[:50]), features.transform(X[:50]))
+
+
+def test_a_compression_learns_from_forty_rows_a_column_within_limits(rng, monkeypatch):
+    counts, compress = [], mercer.compress
+
+    def counted(basis, rows, p):
+        counts.append(len(rows))
+        return compress(basis, rows, p)
+
+    monkeypatch.setattr(mercer, "compress", counted)
+    X, kernel = rng.normal(size=(22_000, 3)), qf.Gaussian(0.3)
+    for columns, rows in ((8, 10_000), (260, 10_400)):
+        qf.HermiteMercer(kernel, n_components=columns, compress=True).fit(X)
+        qf.KernelFeatures(kernel, n_components=columns).fit(X)
+        assert counts == [rows, rows]
+        counts.clear()
+    assert expansions.compressors(600) == 20_000
+
+
+def test_very_wide_rows_are_not_learnt_from_for_good(rng, monkeypatch):
+    X = rng.normal(size=(20_000, 4))
+    features = qf.KernelFeatures(qf.Gaussian(0.3), n_components=8, random_state=0).fit(X)
+    assert list(features._lessons(X, np.ones(len(X)))) == [qf.HermiteMercer]
+    monkeypatch.setattr(frames, "WIDE", 3)
+    assert features._lessons(X, np.ones(len(X))) == {}
+    monkeypatch.setattr(mercer, "WIDE", 3)
+    with pytest.raises(ValueError, match="4 columns cannot be weighted"):
+        mercer.framing(qf.Gaussian(0.3), X, np.ones(len(X)))
+
+
+def test_an_order_by_weight_starts_with_a_sample_by_weight(rng):
+    weights = np.repeat([0.0, 1.0, 3.0], 1000)
+    first = adaptive._weighted_order(weights, rng)
+    assert sorted(first) == list(range(1000, 3000))
+    share = np.mean(first[:200] >= 2000)
+    assert abs(share - 0.75) < 5 * np.sqrt(0.75 * 0.25 / 200)
+
+
+def test_the_cost_of_reflections_is_that_of_both_products(rng):
+    X = rng.normal(size=(900, 60)) @ np.linalg.qr(rng.normal(size=(60, 60)))[0]
+    X = X @ np.diag(np.linspace(2, 1, 60)) @ np.linalg.qr(rng.normal(size=(60, 60)))[0]
+    features = qf.HermiteMercer(qf.Gaussian(0.002), n_components=70).fit(X)
+    (own,) = features.basis_.expansions
+    assert own.mixing is not None
+    assert adaptive._cost(features) <= 2 * 60 * len(own.mixing) + 70
+    assert adaptive._cost(features) > 1.8 * 60 * len(own.mixing)
 
 
 @pytest.mark.parametrize("columns", [7, 100, 300])
@@ -246,7 +296,7 @@ def test_landmarks_are_not_tried_where_they_would_be_half_of_the_rows(rng):
 def test_rows_to_judge_on_are_more_of_the_outermost_and_weigh_as_many_as_there_are(rng):
     X = rng.standard_t(2, size=(20_000, 4)) * [1.0, 10.0, 100.0, 1000.0]
     distance = np.square((X - X.mean(axis=0)) / X.std(axis=0)).sum(axis=1)
-    rows, weights = adaptive._held_out(X, rng)
+    rows, weights, stands_for = adaptive._held_out(X, rng)
     assert len(np.unique(rows)) == len(rows) == 50 + 200 + 700
     assert weights.sum() == pytest.approx(len(X))
     rank = np.argsort(np.argsort(-distance))[rows]
@@ -254,6 +304,13 @@ def test_rows_to_judge_on_are_more_of_the_outermost_and_weigh_as_many_as_there_a
     assert counts == [50, 200]
     assert weights[rank < 100] == pytest.approx(100 / 50)
     assert weights[rank >= 1000] == pytest.approx(19_000 / 700)
+    # The others stand for these, each for those of its own distance.
+    ranks = np.argsort(np.argsort(-distance))
+    assert not stands_for[rows].any()
+    for low, high in ((0, 100), (100, 1000), (1000, 20_000)):
+        own = stands_for[(low <= ranks) & (ranks < high)]
+        assert own.sum() == pytest.approx(high - low)
+        assert len(np.unique(own)) == 2
 
 
 @pytest.mark.parametrize("columns", [40, 500])  # moved by either of two methods

@@ -13,6 +13,26 @@ from quadfeat.testing import check_kernel
 EPS = np.finfo(float).eps
 
 
+@pytest.mark.parametrize("far", [1e3, 1e9, 1e15, 1e20, 1e155])
+def test_a_far_row_does_not_change_the_kernel_of_the_others(far, rng):
+    X = rng.normal(size=(40, 3))
+    with_it = np.vstack([X, np.full((1, 3), far)])
+    for kernel in (qf.Gaussian(1.0), qf.Gaussian(np.array([0.5, 1.0, 2.0]))):
+        found = kernel(with_it)
+        np.testing.assert_allclose(found[:-1, :-1], kernel(X), rtol=0, atol=1e-13)
+        np.testing.assert_array_equal(found[-1, :-1], 0)
+        assert found[-1, -1] == 1
+        np.testing.assert_allclose(kernel(X, with_it)[:, :-1], kernel(X), rtol=0, atol=1e-13)
+
+
+def test_rows_are_not_changed_and_weights_count(rng):
+    X, Y = rng.normal(size=(9, 3)), rng.normal(size=(5, 3))
+    X.flags.writeable = Y.flags.writeable = False
+    for kernel in (qf.Gaussian(1.0), qf.Gaussian(np.ones(3)), qf.Laplacian(1.0)):
+        np.testing.assert_allclose((3 * kernel)(X, Y), 3 * kernel(X, Y), rtol=1e-15)
+        np.testing.assert_array_equal(kernel(X, X), kernel(X))
+
+
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_every_law_of_a_kernel_holds(kernel_of, d):
     check_kernel(kernel_of(d), n_features=d)

@@ -297,7 +297,6 @@ def _finish_expansion(own: mercer.Expansion) -> None:
     require(bool((own.envelope > 0).all() and (own.ratio >= 0).all()), "a direction has no scale")
     if own.mixing is not None:
         require(a == m == own.mixing.shape[1], "a mixing does not fit its axes and directions")
-        require(0 < len(own.mixing) <= a, "a mixing has no reflections, or too many")
         require(bool((own.length > 0).all()), "a direction has no length")
     if own.projection is not None:
         require(len(own.projection) == columns, "a projection does not fit its columns")

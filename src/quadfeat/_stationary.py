@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from scipy import special, stats
 from scipy.spatial.distance import cdist, pdist
 from sklearn.base import clone
@@ -85,7 +86,7 @@ class _GammaKernel(Kernel):
         return single
 
     def _columns(self, X: Floats) -> Floats:
-        """X in length scales, for the vectorised Gram matrices."""
+        """A copy of X in length scales, for the vectorised Gram matrices."""
         root = np.sqrt(self.gamma) if self._metric == "sqeuclidean" else np.asarray(self.gamma)
         return X * root
 
@@ -149,7 +150,9 @@ class Gaussian(_GammaKernel):
         return True
 
     def _gram(self, X: Floats, Y: Floats) -> Floats:
-        square = _squared_distances(self._columns(X), self._columns(Y))
+        square, near = _squared_distances(self._columns(X), self._columns(Y))
+        if not near.all():
+            square[~near] = cdist(self._columns(X[~near]), self._columns(Y), "sqeuclidean")
         np.negative(square, out=square)
         return np.exp(square, out=square)
 
@@ -160,16 +163,15 @@ class Gaussian(_GammaKernel):
 _NEAR = 16.0  # squared length scales
 
 
-def _squared_distances(X: Floats, Y: Floats) -> Floats:
-    """|x - y|^2 for rows in length scales, (n, m), to about 1e-14 where exp(-it) can be seen.
+def _squared_distances(X: Floats, Y: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """|x - y|^2 for rows in length scales, (n, m), and which rows of X it is right for.
 
     |x|^2 + |y|^2 - 2 x . y is one matrix product, many times faster than differences, but it has
-    the rounding of the lengths: only rows of X near the mean of Y go that way. X and Y are moved
-    to that mean in place, because copies of wide rows take as long as the product.
+    the rounding of the lengths: about 1e-14 for rows of X near the mean of Y, where exp(-it) can be
+    seen. X and Y are overwritten, because copies of wide rows take as long as the product.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         centre = Y.mean(axis=0)
-        centre[~np.isfinite(centre)] = 0.0
         X -= centre
         Y -= centre
         x_square, y_square = np.einsum("ij,ij->i", X, X), np.einsum("ij,ij->i", Y, Y)
@@ -178,10 +180,7 @@ def _squared_distances(X: Floats, Y: Floats) -> Floats:
         square += y_square
     np.maximum(square, 0.0, out=square)
     square[:, np.isinf(y_square)] = np.inf  # and not the difference of two infinities
-    far = ~(x_square <= _NEAR)
-    if far.any():
-        square[far] = cdist(X[far], Y, "sqeuclidean")
-    return square
+    return square, x_square <= _NEAR
 
 
 class Laplacian(_GammaKernel):

@@ -94,8 +94,8 @@ _BLOCK_ROWS = 256
 class KernelFeatures(FeatureMap):
     """The front door: tries the constructions that make sense and keeps the best.
 
-    Each candidate learns from the same rows and is judged on pairs of rows it did not see. The
-    one with the least error wins; where several are within 20% of it, the cheapest transform.
+    Candidates are judged on pairs of rows that they did not learn from. The one with the least
+    error wins; where several are within 20% of it, the cheapest transform, if it saves a tenth.
 
     Parameters
     ----------
@@ -174,16 +174,16 @@ class KernelFeatures(FeatureMap):
 
     def _best(self, X: Matrix, width: int, rng: np.random.Generator) -> tuple[FeatureMap, Report]:
         """The best map of a width, and what was tried."""
-        held_out, weights = _held_out(X, rng)
+        held_out, weights, stands_for = _held_out(X, rng)
         judges = X[held_out] if len(held_out) else X
-        others = rng.permutation(np.delete(np.arange(len(X)), held_out))
+        others = _weighted_order(stands_for, rng)
         learners = X[np.sort(others[:_LEARNERS])]
         exact, at_zero = self.kernel_(judges), self.kernel_.at_zero(X.shape[1])
         pairs = np.multiply.outer(weights, weights)
         if len(pairs) > 1:
             np.fill_diagonal(pairs, 0.0)
         trials, fitted = [], {}
-        lessons = self._lessons(X, held_out)
+        lessons = self._lessons(X, stands_for)
         final = tuple(lessons)
         seed = int(rng.integers(2**31 - 1))
         for name, candidate in self._candidates(X.shape[1], width, seed):
@@ -201,15 +201,16 @@ class KernelFeatures(FeatureMap):
             chosen.fit(X)  # more rows are better for these, the outermost above all
         return chosen, report
 
-    def _lessons(self, X: Matrix, held_out: Indices) -> dict[type, Any]:
+    def _lessons(self, X: Matrix, stands_for: Floats) -> dict[type, Any]:
         """What candidates learn from all rows but those to judge on, by class.
 
-        Where these are few among many, what is learnt without them is learnt for good.
+        Where these are few among many, what is learnt of the others, which stand for them, is
+        learnt for good.
         """
         if self.shift_invariant or len(X) < mercer.MANY or X.shape[1] > frames.WIDE:
             return {}
         try:
-            return {HermiteMercer: mercer.framing(self.kernel_, X, held_out)}
+            return {HermiteMercer: mercer.framing(self.kernel_, X, stands_for)}
         except ValueError:  # not for this kernel, as its trial will tell
             return {}
 
@@ -352,15 +353,17 @@ def _try(
     )
 
 
-def _held_out(X: Matrix, rng: np.random.Generator) -> tuple[Indices, Floats]:
-    """Rows to judge on, and how many rows each stands for.
+def _held_out(X: Matrix, rng: np.random.Generator) -> tuple[Indices, Floats, Floats]:
+    """Rows to judge on, how many rows each stands for, and how many each row not among them does.
 
     In heavy-tailed data the few outermost rows decide the error, and a plain sample may hold none
     of them: the outermost half percent and five percent are sampled more densely, and weigh less.
+    The others of these are then fewer, and weigh more; those to judge on stand for 0 among them.
     """
     n = len(X)
+    stands_for = np.ones(n)
     if n < 20:
-        return np.arange(0), np.ones(n)
+        return np.arange(0), np.ones(n), stands_for
     ranked = np.argsort(-_distances(X), kind="stable")
     cuts = [0, n // 200, n // 20, n]
     rows, weights = [], []
@@ -370,7 +373,18 @@ def _held_out(X: Matrix, rng: np.random.Generator) -> tuple[Indices, Floats]:
         if count:
             rows.append(rng.choice(stratum, size=count, replace=False))
             weights.append(np.full(count, len(stratum) / count))
-    return np.concatenate(rows), np.concatenate(weights)
+            stands_for[stratum] = len(stratum) / (len(stratum) - count)
+    stands_for[np.concatenate(rows)] = 0.0
+    return np.concatenate(rows), np.concatenate(weights), stands_for
+
+
+def _weighted_order(weights: Floats, rng: np.random.Generator) -> Indices:
+    """Rows of positive weight in an order whose first ones are a sample by weight.
+
+    Each waits for an exponential time at the rate of its weight (Efraimidis and Spirakis, 2006).
+    """
+    rows = np.flatnonzero(weights)
+    return rows[np.argsort(rng.exponential(size=len(rows)) / weights[rows])]
 
 
 def _distances(X: Matrix) -> Floats:

@@ -30,9 +30,9 @@ _MOST_SCALES = 1e6  # a grid has 128 nodes on a direction at most
 # --- moments ----------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """How many rows were seen, their mean (d,), and the scatter (d, d) around it."""
+    """How many rows were seen or stood for, their mean (d,), and the scatter (d, d) around it."""
 
-    n: int
+    n: float
     mean: Floats
     scatter: Floats
 
@@ -44,21 +44,27 @@ class Moments:
         return Moments(n, self.mean + gap * (other.n / n), self.scatter + other.scatter + between)
 
 
-def moments(X: Matrix, keep: npt.NDArray[np.bool_] | None = None) -> Moments:
+def moments(X: Matrix, weights: Floats | None = None) -> Moments:
     """Mean and scatter in one pass over blocks of rows, in double precision.
 
     Blocks are centred on their own mean and merged (Chan, Golub and LeVeque, 1983), so a large
-    mean costs no digits. n d^2 multiply-adds. `keep` (n,) says which rows count, all by default.
+    mean costs no digits. n d^2 multiply-adds. With `weights` (n,), a row stands for so many.
     """
     total: Moments | None = None
     for start in range(0, len(X), _BLOCK_ROWS):
         some = slice(start, start + _BLOCK_ROWS)
-        block = X[some] if keep is None else X[some][keep[some]]
-        if len(block) == 0:
-            continue
-        mean = block.mean(axis=0, dtype=np.float64)
-        block = block - mean
-        part = Moments(len(block), mean, block.T @ block)
+        block = X[some]
+        if weights is None:
+            n, mean = float(len(block)), block.mean(axis=0, dtype=np.float64)
+            block = block - mean
+        else:
+            own = weights[some]
+            n = float(own.sum())
+            if n == 0:
+                continue
+            mean = own @ block / n
+            block = (block - mean) * np.sqrt(own)[:, None]
+        part = Moments(n, mean, block.T @ block)
         total = part if total is None else total + part
     if total is None:
         raise ValueError("moments needs at least one row")
@@ -93,7 +99,7 @@ def frame(moment: Moments, scale: Floats) -> Frame:
     return Frame(moment.mean, signed(directions[:, ::-1]), _clean(variance[::-1], len(scale)))
 
 
-def _uncorrelated(covariance: Floats, n: int) -> bool:
+def _uncorrelated(covariance: Floats, n: float) -> bool:
     """Whether the squared correlations sum up to what independent columns of n rows show.
 
     Each is 1 / (n - 1) on average, with a variance of about 2 / n^2: three deviations are allowed,

@@ -80,7 +80,6 @@ def landmarks(
     rng: np.random.Generator,
     *,
     compress: bool = False,
-    drawn: Draw | None = None,
 ) -> LandmarkBasis:
     """Nystroem features of well-chosen points, for every kernel: at most `p` columns.
 
@@ -104,8 +103,6 @@ def landmarks(
         Draws the rows and the points.
     compress : bool
         Whether to draw a pool of 2 p points.
-    drawn : Draw, optional
-        `draw` of the same, with `compress` or without it as here, where it is known.
 
     Examples
     --------
@@ -114,8 +111,13 @@ def landmarks(
     >>> landmarks(Gaussian(1.0), X, 8, np.random.default_rng(0)).points.shape
     (3, 3)
     """
-    own = draw(kernel, X, p, rng, compress=compress) if drawn is None else drawn
-    rows, pivots = own.rows, own.pivots[: 2 * p if compress else p]
+    drawn = draw(kernel, X, p, rng, compress=compress)
+    return landmarks_of(kernel, drawn, p, compress=compress)
+
+
+def landmarks_of(kernel: Kernel, drawn: Draw, p: int, *, compress: bool = False) -> LandmarkBasis:
+    """`landmarks` of points that were drawn before, for the compressed map or for this one."""
+    rows, pivots = drawn.rows, drawn.pivots[: 2 * p if compress else p]
     basis = _orthonormal(kernel, _nearest_means(kernel, rows, rows[pivots]))
     if not compress:
         return basis

@@ -21,12 +21,11 @@ from .rules import Floats
 
 Matrix = npt.NDArray[np.floating[Any]]
 Integers = npt.NDArray[np.int64]
-Indices = npt.NDArray[np.intp]
 
 # Multiples of the data's covariance that are tried for the Gaussian of the expansion.
 SPREADS = (0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8)
 
-MANY = 20_000  # rows of which a thousand make no difference
+MANY = 20_000  # rows, beyond which a thousand are not missed if others stand for them
 
 _HELD_OUT = 1000
 _JOINT = 4096  # columns beyond which eigenvectors take minutes
@@ -235,20 +234,24 @@ class Framing:
     held_out: Matrix
 
 
-def framing(kernel: Kernel, X: Matrix, without: Indices | None = None) -> Framing:
+def framing(kernel: Kernel, X: Matrix, weights: Floats | None = None) -> Framing:
     """The frames of X for every group of a kernel: one pass over X, d^3 for each frame.
 
-    Of `MANY` rows or more, of at most `WIDE` columns, those `without` can be left out.
+    With `weights` (n,), rows of at most `WIDE` columns stand for so many, and none is seen that
+    stands for 0.
     """
     groups = kernel.groups(X.shape[1])
     scales = [_scale(group) for group in groups]
     n, d = X.shape
-    keep = np.ones(n, dtype=bool)
-    keep[[] if without is None else without] = False
+    if weights is not None and d > WIDE:
+        raise ValueError(f"rows of {d} columns cannot be weighted, those of {WIDE} can")
     step = max(5, n // _HELD_OUT)
-    held_out = np.asarray(X[::step][keep[::step]], dtype=np.float64)
-    if n < step or n >= MANY:  # too few to split, or so many that it makes no difference
-        frames = _frames(groups, scales, X, moments(X, keep) if d <= WIDE else None)
+    held_out = np.asarray(X[::step], dtype=np.float64)
+    if weights is not None:
+        held_out = held_out[weights[::step] > 0]
+    # Too few to split, or so many that it makes no difference.
+    if n < step or n >= MANY or weights is not None:
+        frames = _frames(groups, scales, X, moments(X, weights) if d <= WIDE else None)
         return Framing(frames, frames, held_out)
     rest = X[np.arange(n) % step != 0]
     seen = moments(rest) if d <= WIDE else None
@@ -279,7 +282,7 @@ def hermite_mercer(kernel: Kernel, X: Matrix, p: int, learnt: Framing | None = N
     p : int
         Columns.
     learnt : Framing, optional
-        `framing(kernel, X)`, where it is known.
+        `framing` of these rows, or of more, where it is known.
 
     Examples
     --------

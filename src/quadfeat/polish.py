@@ -114,10 +114,10 @@ def descend(
     rng : Generator
         Draws the rows.
     steps : int, optional
-        In every round; without it 75, and fewer of wide rows, for the same work.
+        In every round; without it 75, and down to 10 of wide rows, for the same work.
     """
     if steps is None:
-        steps = round(75 / (1 + 2 * X.shape[1] / (3 * n_points)))
+        steps = max(10, round(75 / (1 + 2 * X.shape[1] / (3 * n_points))))
     order = rng.permutation(len(X))
     judges, others = np.split(X[order], [min(n_points, len(X) // 8)])
     truth = gram(judges)
