@@ -258,7 +258,7 @@ def test_of_maps_within_a_fifth_of_the_least_error_the_cheapest_is_chosen(criter
         trial("middling", 50.0, error),
         trial("cheap", 10.0, error),
     ]
-    report = adaptive._choose([*trials, trial("wrong", 1.0, 2.0)], criterion, "of X")
+    report = adaptive._choose([*trials, trial("wrong", 1.0, 2.0)], criterion, "of X", set())
     assert report.chosen == chosen
 
 
@@ -268,8 +268,28 @@ def test_a_map_that_is_hardly_cheaper_does_not_replace_a_better_one(cost, chosen
         adaptive.Trial("best", 8, 1.0, 1.0, 100.0),
         adaptive.Trial("other", 8, 1.1, 1.1, cost),
     ]
-    report = adaptive._choose(trials, "rms", "of X")
+    report = adaptive._choose(trials, "rms", "of X", set())
     assert report.chosen == chosen
+
+
+@pytest.mark.parametrize(
+    "error, cost, learned, chosen",
+    [
+        (1.1, 100.0, {"best"}, "other"),
+        (1.12, 100.0, {"best"}, "best"),  # clearly better
+        (1.1, 112.0, {"best"}, "best"),  # clearly cheaper
+        (1.1, 100.0, {"best", "other"}, "best"),
+        (1.1, 100.0, set(), "best"),
+    ],
+)
+def test_a_map_that_learned_from_the_rows_has_to_be_clearly_better(error, cost, learned, chosen):
+    trials = [
+        adaptive.Trial("best", 8, 1.0, 1.0, 100.0),
+        adaptive.Trial("other", 8, error, error, cost),
+    ]
+    report = adaptive._choose(trials, "rms", "it did not see", learned)
+    assert report.chosen == chosen
+    assert report.reason.startswith(chosen)
 
 
 def test_a_trial_has_the_error_of_pairs_of_distinct_rows_and_the_cost_of_its_columns(rng):

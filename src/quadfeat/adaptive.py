@@ -87,7 +87,7 @@ class Report:
 _JUDGES = 1000  # rows held out to judge on
 _LEARNERS = 4000  # rows that candidates learn from before one is chosen
 _REWEIGHTED = 1024  # columns beyond which the best weights of a pool take minutes
-_CHEAPER = 0.9  # share of a cost, which is about, below which a map is cheaper
+_CLEARLY = 0.9  # share of a cost or an error, both of which are estimates, that is clearly less
 _BLOCK_ROWS = 256
 
 
@@ -95,7 +95,8 @@ class KernelFeatures(FeatureMap):
     """The front door: tries the constructions that make sense and keeps the best.
 
     Candidates are judged on pairs of rows that they did not learn from. The one with the least
-    error wins; where several are within 20% of it, the cheapest transform, if it saves a tenth.
+    error wins; where several are within 20% of it, the cheapest transform, if it saves a tenth; at
+    the same cost and within a tenth of the error, one that learns nothing of rows that may mislead.
 
     Parameters
     ----------
@@ -194,7 +195,13 @@ class KernelFeatures(FeatureMap):
             trials.append(trial)
             if not trial.note:
                 fitted[name] = candidate
-        report = _choose(trials, self.criterion, "it did not see" if len(held_out) else "of X")
+        learned = {
+            name
+            for name, candidate in fitted.items()
+            if isinstance(candidate, ExpansionMap | ReweightedGrid | FramedGrid)
+        }
+        judged_on = "it did not see" if len(held_out) else "of X"
+        report = _choose(trials, self.criterion, judged_on, learned)
         chosen = fitted[report.chosen]
         more = isinstance(chosen, ExpansionMap) and not isinstance(chosen, final)
         if more and len(learners) < len(X):
@@ -418,22 +425,41 @@ def _cost(fitted: FeatureMap) -> float:
     return 10.0 * p + sum(rule.nodes.size for rule in fitted._group_rules)
 
 
-def _choose(trials: list[Trial], criterion: str, judges: str) -> Report:
+def _choose(trials: list[Trial], criterion: str, judges: str, learned: set[str]) -> Report:
+    """The least error, but for cheaper maps, and for steadier ones, that are about as good.
+
+    What a map of `learned` ones has learnt of the rows may mislead where tails are heavy.
+    """
     possible = [trial for trial in trials if not trial.note]
     if not possible:
         reasons = dict.fromkeys(trial.note for trial in trials)
         raise ValueError(f"every map refuses: {'; or: '.join(reasons)}")
-    best = min(possible, key=lambda trial: getattr(trial, criterion))
-    limit = 1.2 * getattr(best, criterion)
-    close = [trial for trial in possible if getattr(trial, criterion) <= limit]
-    chosen = min(close, key=lambda trial: (trial.cost, trial.columns))
-    if chosen.cost > _CHEAPER * best.cost:
-        chosen = best
-    if chosen is best:
-        reason = f"{chosen.name} has the least {criterion} error on rows {judges}"
-    else:
+
+    def error(trial: Trial) -> float:
+        return float(getattr(trial, criterion))
+
+    best = min(possible, key=error)
+    close = [trial for trial in possible if error(trial) <= 1.2 * error(best)]
+    cheapest = min(close, key=lambda trial: (trial.cost, trial.columns))
+    if cheapest.cost <= _CLEARLY * best.cost:
         reason = (
-            f"{chosen.name} is within 20% of the least {criterion} error ({best.name}) and "
-            f"{best.cost / chosen.cost:.1f}x cheaper per row"
+            f"{cheapest.name} is within 20% of the least {criterion} error ({best.name}) and "
+            f"{best.cost / cheapest.cost:.1f}x cheaper per row"
         )
-    return Report(tuple(trials), chosen.name, reason)
+        return Report(tuple(trials), cheapest.name, reason)
+    steady = [
+        trial
+        for trial in close
+        if trial.name not in learned
+        and _CLEARLY * error(trial) <= error(best)
+        and _CLEARLY * trial.cost <= best.cost
+    ]
+    if best.name in learned and steady:
+        chosen = min(steady, key=error)
+        reason = (
+            f"{chosen.name} learns nothing of the rows and has about the least {criterion} error "
+            f"({best.name}) on rows {judges}"
+        )
+        return Report(tuple(trials), chosen.name, reason)
+    reason = f"{best.name} has the least {criterion} error on rows {judges}"
+    return Report(tuple(trials), best.name, reason)
