@@ -211,6 +211,16 @@ def test_nothing_is_written_outside_the_rows(name, dtype):
             assert np.all(frame == -7)
 
 
+def test_helpers_that_end_early_do_not_pin_the_caller_to_a_processor():
+    plan = dense(2, 64)
+    X, out = draw(1100, plan, np.float32), np.empty((1100, 128), dtype=np.float32)
+    processors = getattr(os, "sched_getaffinity", lambda _: None)  # None where nothing is pinned
+    before = processors(0)
+    for _ in range(2000):
+        _engine.fourier(X, plan, out, 2)
+    assert processors(0) == before
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_large_angles_are_not_noise(dtype):
     """Powers of two times pi: exact in half-turns, so the answer is known at any size."""

@@ -73,16 +73,24 @@ Status share_rows(index rows, index columns, index block, index threads, index s
             if (result != Status::ok) status.store(int(result), std::memory_order_relaxed);
         }
     };
+    // A thread that has ended has no number, and sending it would send the caller instead, for good:
+    // none ends before all are sent.
+    std::atomic<bool> sent{false};
+    const auto help = [&](index thread) {
+        work(thread);
+        while (!sent.load(std::memory_order_acquire)) std::this_thread::yield();
+    };
     std::vector<std::thread> others;
     others.reserve(std::size_t(threads - 1));
     try {
         for (index t = 1; t < threads; ++t) {
-            others.emplace_back(work, t);
+            others.emplace_back(help, t);
             send_elsewhere(others.back());
         }
     } catch (const std::system_error&) {
         // The system gives no more threads: those that run share the rows.
     }
+    sent.store(true, std::memory_order_release);
     work(0);
     for (std::thread& other : others) other.join();
     return Status(status.load());
