@@ -284,6 +284,7 @@ class KernelFeatures(FeatureMap):
         one_group = len(self._groups) == 1
         gaussian = isinstance(kernel, Gaussian)
         if not self.shift_invariant:
+            # The compressed ones first: the plain ones learn from what was drawn for them.
             if p <= 512:
                 yield "HermiteMercer(compress=True)", HermiteMercer(kernel, compress=True, **common)
             yield "HermiteMercer", HermiteMercer(kernel, **common)
