@@ -49,6 +49,16 @@ def test_moments_of_some_rows_are_those_of_these_rows_alone():
     np.testing.assert_allclose(found.scatter, alone.scatter, rtol=1e-12, atol=1e-10)
 
 
+def test_a_row_of_weight_three_counts_as_three():
+    rng = np.random.default_rng(0)
+    X, weights = rng.normal(size=(5000, 4)) + 7.0, rng.integers(0, 4, size=5000)
+    found = frames.moments(X, weights.astype(float))
+    repeated = frames.moments(np.repeat(X, weights, axis=0))
+    assert found.n == repeated.n
+    np.testing.assert_allclose(found.mean, repeated.mean, rtol=1e-13)
+    np.testing.assert_allclose(found.scatter, repeated.scatter, rtol=1e-12, atol=1e-9)
+
+
 def test_a_large_mean_costs_no_digits_of_the_scatter():
     X = np.random.default_rng(0).normal(size=(9000, 3))
     shifted = (X + 2.0**26) - 2.0**26  # what is left of X at that height
