@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import quadfeat as qf
-from quadfeat import adaptive, expansions, frames, mercer, reweight, rules
+from quadfeat import adaptive, expansions, frames, learned_grids, mercer, reweight, rules
 
 SETS = {
     "swiss": lambda: make_swiss_roll(2000, random_state=0)[0],
@@ -362,6 +362,36 @@ def test_polish_moves_nodes_to_less_error_and_keeps_the_map_shift_invariant(rng)
     assert np.all(moved.rule_.weights >= 0)
     with pytest.raises(ValueError, match="polish=False"):
         qf.ReweightedGrid(qf.Anova(kernel, [[0], [1, 2]]), n_components=40, polish=True).fit(X)
+
+
+def test_moved_nodes_learn_from_rows_taken_outward_and_the_more_so_the_fewer_there_are(rng):
+    X = rng.normal(size=(25_000, 3)).astype(np.float32)
+    for n, most in ((1, 1.5), (100, 1.5), (1600, 1.2), (25_000, 1 + 8 / np.sqrt(20_000))):
+        rows = X[:n].copy()
+        moved = learned_grids._outward(rows, rng)
+        assert (rows == X[:n]).all()
+        assert moved.shape == (min(n, 20_000), 3)
+        if n > 1 and len(moved) == n:
+            mean = rows.mean(axis=0, dtype=np.float64)
+            factors = (moved - mean) / (rows - mean)
+            assert np.ptp(factors, axis=1).max() < 1e-4  # along the line from the mean
+            assert factors.min() >= 1 - 1e-6
+            assert most - 0.05 < factors.max() <= most + 1e-6
+
+
+def test_moved_nodes_hold_beyond_the_few_rows_of_heavy_tails_that_they_saw():
+    X, ours, random = load_breast_cancer().data[:, :5], [], []
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(len(X))
+        rows = (X - X[order[189:]].mean(axis=0)) / X[order[189:]].std(axis=0)
+        unseen, seen = rows[order[:189]], rows[order[189:389]]
+        kernel = qf.Gaussian("median").resolve(seen)
+        grid = qf.ReweightedGrid(
+            kernel, pool=qf.FramedGrid(n_components=256), polish=True, random_state=seed
+        )
+        ours.append(rms(grid.fit(seen), unseen, kernel))
+        random.append(rms(qf.RandomFourier(kernel, random_state=seed).fit(seen), unseen, kernel))
+    assert np.mean(ours) < np.mean(random) / 40  # 1/64; 1/25 if they learn from rows as they are
 
 
 def test_framed_grids_follow_the_data_s_directions(rng):

@@ -251,7 +251,7 @@ def framed_grid(kernel: Gaussian, X: Matrix, n: int, *, n_rows: int = 400) -> Pr
             f"X spreads over {np.abs(gaps).max():.1g} length scales of {kernel!r}, too far for any "
             f"grid; standardise X, or use a smaller gamma"
         )
-    grid = min(_framed_candidates(gaps, n), key=lambda each: _mean_square(each.rule, gaps))
+    grid, _ = min(_framed_candidates(gaps, n), key=lambda each: each[1])
     return replace(grid, directions=directions * scale[:, None])
 
 
@@ -302,22 +302,21 @@ def _some_gaps(X: Matrix, n_rows: int, n_pairs: int = 4000) -> Floats:
 
 
 def _mean_square(rule: Rule, gaps: Floats) -> float:
-    if not len(gaps):
-        return 0.0
     return float(np.mean((rule(gaps) - np.exp(-np.einsum("ij,ij->i", gaps, gaps))) ** 2))
 
 
-def _framed_candidates(gaps: Floats, n: int) -> Iterator[PrunedGrid]:
+def _framed_candidates(gaps: Floats, n: int) -> Iterator[tuple[PrunedGrid, float]]:
     """Grids in the frame pruned to `n` columns, for a kernel exp(-|u|^2), from coarse to fine.
 
-    The direction that errs most gets the next node, or several where it will still err most after
-    them. Stops when one direction has as many nodes as rules are tuned for, or when the grids
-    have become so fine that they lose more by pruning than they gain.
+    Each comes with its mean squared error over the gaps. The direction that errs most gets the
+    next node, or several where it will still err most after them. Stops when one direction has as
+    many nodes as rules are tuned for, or when the grids have become so fine that they lose more
+    by pruning than they gain.
     """
     axes = [_GapRules(gaps, i) for i in range(gaps.shape[1])]
     counts = [1] * len(axes)
     if not len(gaps) or not axes:
-        yield _pruned([axis.rule(1) for axis in axes], n)
+        yield _pruned([axis.rule(1) for axis in axes], n), 0.0
         return
     least, since = np.inf, 0
     while since < 2 * len(axes) + 6 and max(counts) < _GapRules.most:
@@ -332,8 +331,8 @@ def _framed_candidates(gaps: Floats, n: int) -> Iterator[PrunedGrid]:
         # Without a zero node all of an even number of columns are used.
         chosen = [counts[0] + odd, *counts[1:]]
         grid = _pruned([axis.rule(c) for axis, c in zip(axes, chosen, strict=True)], n)
-        yield grid
         error = _mean_square(grid.rule, gaps)
+        yield grid, error
         since = 0 if error < least else since + 1
         least = min(least, error)
 
