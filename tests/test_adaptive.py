@@ -11,7 +11,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import quadfeat as qf
-from quadfeat import adaptive, expansions, frames, learned_grids, mercer, reweight, rules
+from quadfeat import (
+    adaptive,
+    compression,
+    expansions,
+    frames,
+    learned_grids,
+    mercer,
+    reweight,
+    rules,
+)
 
 SETS = {
     "swiss": lambda: make_swiss_roll(2000, random_state=0)[0],
@@ -185,13 +194,13 @@ def test_of_many_rows_all_but_the_judges_are_learnt_from_once(compress, rng, mon
 
 
 def test_a_compression_learns_from_forty_rows_a_column_within_limits(rng, monkeypatch):
-    counts, compress = [], mercer.compress
+    counts, compress = [], compression.compress
 
     def counted(basis, rows, p):
         counts.append(len(rows))
         return compress(basis, rows, p)
 
-    monkeypatch.setattr(mercer, "compress", counted)
+    monkeypatch.setattr(compression, "compress", counted)
     X, kernel = rng.normal(size=(22_000, 3)), qf.Gaussian(0.3)
     for columns, rows in ((8, 10_000), (260, 10_400)):
         qf.HermiteMercer(kernel, n_components=columns, compress=True).fit(X)

@@ -31,6 +31,7 @@ ORDER = [
     "_reference",
     "_engine",
     "mercer",
+    "compression",
     "landmarks",
     "theory",
     "regions",

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from quadfeat import Anova, Convolution, Gaussian, _engine, mercer
-from quadfeat.mercer import MercerBasis, compress, hermite_mercer
+from quadfeat.compression import compress
+from quadfeat.mercer import MercerBasis, hermite_mercer
 
 compiled = pytest.mark.skipif(
     _engine.engine_info()["engine"] == "numpy", reason="the compiled core is not installed"

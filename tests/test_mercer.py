@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from quadfeat import frames, landmarks, mercer
+from quadfeat import compression, frames, landmarks, mercer
 from quadfeat.kernels import Anova, Convolution, Gaussian, Matern
 
 from .expansion_laws import (
@@ -337,7 +338,7 @@ def test_degenerate_data_keeps_the_law(X):
     kernel = Gaussian("median").resolve(X)
     for p in (1, 64):
         for pool in (mercer.hermite_mercer(kernel, X, p), mercer.hermite_mercer(kernel, X, 4 * p)):
-            for basis in (pool, mercer.compress(pool, X, p)):
+            for basis in (pool, compression.compress(pool, X, p)):
                 Z = features(X, basis)
                 assert np.isfinite(Z).all()
                 assert violations(kernel, X + 0.1, features(X + 0.1, basis)) == 0
@@ -346,9 +347,115 @@ def test_degenerate_data_keeps_the_law(X):
         assert violations(kernel, X + 0.1, Z, landmark_rounding(basis)) == 0
 
 
+# --- columns by their mean squares on the data ---------------------------------------------------
+UNEVEN = {
+    "one group": (Gaussian(0.3), 3, 60),
+    "groups that share axes": (Anova(Gaussian(0.3), [[0, 1], [1, 2], [0, 2, 3]]), 4, 60),
+    "hardly a column each": (Anova(Gaussian(0.3), [[0, 1], [1, 2], [0, 2, 3]]), 4, 4),
+}
+
+
+def uneven(n, d):
+    """Rows in two clumps and a tail: far from a Gaussian."""
+    rng = np.random.default_rng(0)
+    sides = rng.choice([-2.0, 2.0], size=(n, 1)) * np.eye(d)[0]
+    return sides + rng.exponential(size=(n, d)) * rng.choice([0.3, 1.0], size=(n, 1))
+
+
+def parts_of(kernel, X):
+    groups = kernel.groups(X.shape[1])
+    return groups, [mercer._scale(group) for group in groups], mercer.framing(kernel, X)
+
+
+@pytest.mark.parametrize("name", ["one group", "groups that share axes"])
+def test_the_fullest_columns_are_those_of_the_largest_mean_squares_whose_parents_are(name):
+    kernel, d, p = UNEVEN[name]
+    X = uneven(3000, d)
+    groups, scales, learnt = parts_of(kernel, X)
+    chosen = mercer._fullest(groups, scales, learnt.trial, 1.0, p, learnt)
+    pool = mercer._expand(groups, scales, learnt.trial, 1.0, 2 * p)
+    assert chosen.n_columns == p and len(chosen.expansions) == len(groups)
+    Z, wide = features(X, chosen), features(X, pool)
+    # Each is a column of the pool, to rounding, and no two are the same one.
+    gaps = np.abs(Z[:, :, None] - wide[:, None, :]).max(axis=0)
+    found = gaps.argmin(axis=1)
+    assert gaps.min(axis=1).max() < 1e-12 and len(set(found)) == p
+    squares = np.mean(features(learnt.learners, pool) ** 2, axis=0)
+    parent, start = [], 0
+    for each in pool.expansions:
+        parent += [start + j if j >= 0 else -1 for j in each.parent]
+        start += each.n_columns
+    for j in set(range(2 * p)) - set(found):
+        line = [j]
+        while parent[line[-1]] >= 0:
+            line.append(parent[line[-1]])
+        # Left out: smaller than all that were taken, or made from one that is.
+        assert min(squares[line]) <= squares[found].min() * (1 + 1e-9)
+
+
+def test_mean_squares_count_a_row_for_as_many_as_it_stands_for():
+    X = uneven(500, 3)
+    groups, scales, learnt = parts_of(Gaussian(0.3), X)
+    basis = mercer._expand(groups, scales, learnt.final, 1.0, 40)
+    counts = np.random.default_rng(1).integers(0, 4, size=len(learnt.learners))
+    weighted = replace(learnt, stand_for=counts.astype(float))
+    repeated = features(np.repeat(learnt.learners, counts, axis=0), basis)
+    np.testing.assert_allclose(
+        mercer._mean_squares(basis, weighted), np.mean(repeated**2, axis=0), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("name", UNEVEN)
+def test_columns_chosen_on_the_data_leave_less_of_rows_held_out_and_are_of_use_on_others(name):
+    kernel, d, p = UNEVEN[name]
+    X, unseen = np.split(uneven(24_000, d), [22_000])  # so many that all share one frame
+    groups, scales, learnt = parts_of(kernel, X)
+    at_zero = sum(group.weight for group in groups)
+    chosen = mercer.hermite_mercer(kernel, X, p)
+    by_spread = [
+        mercer._expand(groups, scales, learnt.final, spread, p) for spread in mercer.SPREADS
+    ]
+
+    def left(basis, rows):
+        return np.mean(mercer.residual(rows, basis, at_zero) ** 2)
+
+    plain = min(by_spread, key=lambda basis: left(basis, learnt.held_out))
+    assert left(chosen, learnt.held_out) <= left(plain, learnt.held_out)
+    assert left(chosen, unseen) <= left(plain, unseen)
+    assert chosen.n_columns == p and len(chosen.expansions) == len(groups)
+
+
+def test_columns_chosen_on_even_rows_have_a_tenth_less_error_than_at_any_spread():
+    X, unseen = np.split(np.random.default_rng(0).uniform(-1.7, 1.7, size=(6000, 6)), [5000])
+    kernel = Gaussian(0.05)
+    groups, scales, learnt = parts_of(kernel, X)
+    exact = kernel(unseen)
+
+    def error(basis):
+        Z = features(unseen, basis)
+        return np.sqrt(np.mean((Z @ Z.T - exact) ** 2))
+
+    by_spread = [
+        mercer._expand(groups, scales, learnt.final, spread, 256) for spread in mercer.SPREADS
+    ]
+    assert error(mercer.hermite_mercer(kernel, X, 256)) < 0.9 * min(map(error, by_spread))
+
+
+def test_rows_too_wide_to_measure_columns_on_keep_the_largest_by_eigenvalue(monkeypatch):
+    X = uneven(2000, 3)
+    groups = Gaussian(0.3).groups(3)
+    monkeypatch.setattr(mercer, "WIDE", 2)
+    learnt = mercer.framing(Gaussian(0.3), X)
+    assert not len(learnt.learners)
+    (own,) = mercer.hermite_mercer(Gaussian(0.3), X, 40, learnt).expansions
+    plans = [mercer._plans(groups, learnt.final, spread, 40)[0] for spread in mercer.SPREADS]
+    columns = np.column_stack([own.parent, own.direction, own.degree])
+    assert any(np.array_equal(columns, plan) for plan in plans)
+
+
 def test_directions_of_a_compression_have_a_sign_of_their_own():
     pool = mercer.hermite_mercer(Gaussian(0.05), DATA["wine"], 60)
-    projection = mercer.compress(pool, DATA["wine"], 15).projection
+    projection = compression.compress(pool, DATA["wine"], 15).projection
     assert (projection.max(axis=0) == np.abs(projection).max(axis=0)).all()
 
 
@@ -419,7 +526,7 @@ def test_compression_is_a_projection_no_truncation_beats(name):
     X, p = DATA[name], 20
     kernel = Gaussian("median").resolve(X)
     pool = mercer.hermite_mercer(kernel, X, 4 * p)
-    compressed = mercer.compress(pool, X, p)
+    compressed = compression.compress(pool, X, p)
     P = compressed.projection
     assert np.abs(P.T @ P - np.eye(p)).max() < 100 * EPS
     Z, wide = features(X, compressed), features(X, pool)
@@ -432,7 +539,7 @@ def test_compression_shares_columns_among_groups():
     X = DATA["cancer"]
     kernel = Anova(Gaussian(0.1), [[0, 1, 2], [3, 4], [5, 6, 7, 8]])
     pool = mercer.hermite_mercer(kernel, X, 120)
-    compressed = mercer.compress(pool, X, 30)
+    compressed = compression.compress(pool, X, 30)
     assert compressed.n_columns == 30
     assert len(compressed.expansions) == 3
     Z = features(X, compressed)

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from . import _engine, bounds, landmarks, mercer
+from . import _engine, bounds, compression, landmarks, mercer
 from ._checks import check_count, generator
 from ._enclosure import ROUNDING
 from .features import FeatureMap, Matrix
@@ -159,7 +159,7 @@ class HermiteMercer(ExpansionMap):
         if len(X) > most:
             drawn = generator(self.random_state).choice(len(X), most, replace=False)
             rows = X[np.sort(drawn)]
-        return mercer.compress(basis, rows, self.n_components)
+        return compression.compress(basis, rows, self.n_components)
 
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
         _engine.mercer(X, self.basis_, out, twin=mercer.evaluate)

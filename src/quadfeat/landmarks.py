@@ -15,8 +15,8 @@ import numpy.typing as npt
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
+from .compression import principal
 from .kernels import Kernel
-from .mercer import principal
 from .rules import Floats
 
 Matrix = npt.NDArray[np.floating[Any]]

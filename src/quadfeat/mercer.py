@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _engine
-from .frames import WIDE, Frame, Moments, frame, largest_products, moments, signed, wide_frame
+from .frames import WIDE, Frame, Moments, frame, largest_products, moments, wide_frame
 from .kernels import AxisKernels, Gaussian, Group, Kernel
 from .rules import Floats
 
@@ -28,8 +28,8 @@ SPREADS = (0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8)
 MANY = 20_000  # rows, beyond which a thousand are not missed if others stand for them
 
 _HELD_OUT = 1000
-_JOINT = 4096  # columns beyond which eigenvectors take minutes
-_BLOCK_ENTRIES = 2**19
+_LEARNERS = 4000  # rows that the mean squares of columns are of
+BLOCK_ENTRIES = 2**19
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ class MercerBasis:
 # --- evaluation -------------------------------------------------------------------------------
 def evaluate(X: Matrix, basis: MercerBasis, out: Matrix) -> None:
     """Write the features of X (n, d) into out (n, columns), one expansion after another."""
-    rows = max(1, _BLOCK_ENTRIES // max(len(each.parent) for each in basis.expansions))
+    rows = max(1, BLOCK_ENTRIES // max(len(each.parent) for each in basis.expansions))
     for start in range(0, len(X), rows):
         some = slice(start, start + rows)
         if basis.projection is None:
@@ -211,7 +211,7 @@ def residual(X: Matrix, basis: MercerBasis, at_zero: float) -> Floats:
     Never negative but for rounding; |k(x, y) - z(x) . z(y)| <= sqrt(r(x) r(y)) for all x and y.
     """
     left = np.full(len(X), at_zero)
-    rows = max(1, 4 * _BLOCK_ENTRIES // basis.n_columns)
+    rows = max(1, 4 * BLOCK_ENTRIES // basis.n_columns)
     for start in range(0, len(X), rows):
         some = X[start : start + rows]
         Z = np.empty((len(some), basis.n_columns), dtype=X.dtype)
@@ -226,12 +226,14 @@ class Framing:
     """What `hermite_mercer` learns of the data, whatever the number of columns.
 
     A frame for every group to choose the spread with, one to keep, and rows to choose on, which
-    the former have not seen where that makes a difference.
+    the former have not seen where that makes a difference; and rows to measure columns on.
     """
 
     trial: Sequence[Frame]
     final: Sequence[Frame]
     held_out: Matrix
+    learners: Matrix  # rows that are not held out, at most `_LEARNERS`
+    stand_for: Floats  # how many rows each of these stands for
 
 
 def framing(kernel: Kernel, X: Matrix, weights: Floats | None = None) -> Framing:
@@ -245,20 +247,22 @@ def framing(kernel: Kernel, X: Matrix, weights: Floats | None = None) -> Framing
     n, d = X.shape
     if weights is not None and d > WIDE:
         raise ValueError(f"rows of {d} columns cannot be weighted, those of {WIDE} can")
+    counts = np.ones(n) if weights is None else weights
     step = max(5, n // _HELD_OUT)
-    held_out = np.asarray(X[::step], dtype=np.float64)
-    if weights is not None:
-        held_out = held_out[weights[::step] > 0]
+    held_out = np.asarray(X[::step], dtype=np.float64)[counts[::step] > 0]
+    rest = np.flatnonzero((np.arange(n) % step != 0) & (counts > 0))
+    some = rest[np.linspace(0, len(rest) - 1, min(_LEARNERS, len(rest))).astype(np.intp)]
+    learners = np.asarray(X[some], dtype=np.float64) if d <= WIDE else np.empty((0, d))
+    measured = learners, counts[some]
     # Too few to split, or so many that it makes no difference.
     if n < step or n >= MANY or weights is not None:
         frames = _frames(groups, scales, X, moments(X, weights) if d <= WIDE else None)
-        return Framing(frames, frames, held_out)
-    rest = X[np.arange(n) % step != 0]
-    seen = moments(rest) if d <= WIDE else None
+        return Framing(frames, frames, held_out, *measured)
+    others = X[rest]
+    seen = moments(others) if d <= WIDE else None
     everything = None if seen is None else seen + moments(held_out)
-    return Framing(
-        _frames(groups, scales, rest, seen), _frames(groups, scales, X, everything), held_out
-    )
+    trial, final = _frames(groups, scales, others, seen), _frames(groups, scales, X, everything)
+    return Framing(trial, final, held_out, *measured)
 
 
 def hermite_mercer(kernel: Kernel, X: Matrix, p: int, learnt: Framing | None = None) -> MercerBasis:
@@ -268,10 +272,12 @@ def hermite_mercer(kernel: Kernel, X: Matrix, p: int, learnt: Framing | None = N
     principal frame, products of Hermite functions, with eigenvalues that are products of
     geometric sequences (Zhu et al., 1998; Fasshauer and McCourt, 2012). The largest products over
     all groups are found best-first, every group keeping one where p allows. f is the one of
-    `SPREADS` with the least mean squared residual on rows held out from the covariance. The
-    expansion holds for every f, mean and rotation: data unlike X gives larger residuals, never a
-    wrong bound. One pass over X, d^3 for the frame, O(p log p) for the products; deterministic.
-    Fewer than p columns only where the data has no variance at all.
+    `SPREADS` with the least mean squared residual on rows held out from the covariance. Data is
+    not Gaussian: of the 2 p largest, the p with the largest mean square on rows of X are taken
+    instead where that leaves less on the rows held out. The expansion holds for every f, mean,
+    rotation and choice: data unlike X gives larger residuals, never a wrong bound. One pass over
+    X, d^3 for the frame, O(p log p) for the products; deterministic. Fewer than p columns only
+    where the data has no variance at all.
 
     Parameters
     ----------
@@ -299,8 +305,17 @@ def hermite_mercer(kernel: Kernel, X: Matrix, p: int, learnt: Framing | None = N
     for spread in SPREADS:
         basis = _expand(groups, scales, own.trial, spread, p)
         errors.append(float(np.mean(residual(own.held_out, basis, at_zero) ** 2)))
-    spread = SPREADS[int(np.argmin(errors))]
-    return _expand(groups, scales, own.final, spread, p, reflect=True)
+    spread, error = SPREADS[int(np.argmin(errors))], min(errors)
+    basis = _expand(groups, scales, own.final, spread, p, reflect=True)
+    # Reflections, which save most of the cost, need a column of every direction.
+    if not len(own.learners) or any(each.mixing is not None for each in basis.expansions):
+        return basis
+    fullest = _fullest(groups, scales, own.trial, spread, p, own)
+    if np.mean(residual(own.held_out, fullest, at_zero) ** 2) >= error:
+        return basis
+    if own.trial is own.final:
+        return fullest
+    return _fullest(groups, scales, own.final, spread, p, own)
 
 
 def _scale(group: Group) -> Floats:
@@ -344,6 +359,54 @@ def _expand(
     *,
     reflect: bool = False,
 ) -> MercerBasis:
+    plans = _plans(groups, frames, spread, p)
+    return _made(groups, scales, frames, spread, plans, reflect=reflect)
+
+
+def _made(
+    groups: Sequence[Group],
+    scales: Sequence[Floats],
+    frames: Sequence[Frame],
+    spread: float,
+    plans: Sequence[Integers],
+    *,
+    reflect: bool = False,
+) -> MercerBasis:
+    parts = zip(groups, scales, frames, plans, strict=True)
+    make = _reflected if reflect else _expansion
+    return MercerBasis(
+        tuple(make(own, scale, each, spread, plan) for own, scale, each, plan in parts if len(plan))
+    )
+
+
+def _fullest(
+    groups: Sequence[Group],
+    scales: Sequence[Floats],
+    frames: Sequence[Frame],
+    spread: float,
+    p: int,
+    learnt: Framing,
+) -> MercerBasis:
+    """Of the 2 p largest columns, the p with the largest mean square on the learners.
+
+    No column is taken without its parent, and every group keeps one where p allows.
+    """
+    plans = _plans(groups, frames, spread, 2 * p)
+    sizes = [len(plan) for plan in plans]
+    ends = np.cumsum(sizes)[:-1]
+    squares = _mean_squares(_made(groups, scales, frames, spread, plans), learnt)
+    own_squares = zip(plans, np.split(squares, ends), strict=True)
+    values = np.concatenate([_at_most_of_parents(plan, own) for plan, own in own_squares])
+    kept = np.zeros(len(values), dtype=bool)
+    kept[largest(values, np.repeat(np.arange(len(plans)), sizes), p)] = True
+    some = [_only(plan, own) for plan, own in zip(plans, np.split(kept, ends), strict=True)]
+    return _made(groups, scales, frames, spread, some)
+
+
+def _plans(
+    groups: Sequence[Group], frames: Sequence[Frame], spread: float, p: int
+) -> list[Integers]:
+    """The p largest columns of all groups: parent, direction and degree, (columns, 3) for each."""
     # Eigenvalues are 2 / (B + 1) * ((B - 1) / (B + 1))^k.
     shapes = [_shape(each, spread) for each in frames]
     with np.errstate(divide="ignore"):
@@ -374,15 +437,41 @@ def _expand(
             break
     for group in sorted(waiting, key=lambda g: -roots[g])[: p - len(place)]:
         columns[group].append((-1, 0, 0))
-    parts = zip(groups, scales, frames, columns, strict=True)
-    make = _reflected if reflect else _expansion
-    return MercerBasis(
-        tuple(
-            make(own, scale, each, spread, np.array(plan, dtype=np.int64))
-            for own, scale, each, plan in parts
-            if plan
-        )
-    )
+    return [np.array(plan, dtype=np.int64).reshape(-1, 3) for plan in columns]
+
+
+def _mean_squares(basis: MercerBasis, learnt: Framing) -> Floats:
+    """Of every column over the learners, in the order of the columns."""
+    total = np.zeros(basis.n_columns)
+    rows = max(1, 4 * BLOCK_ENTRIES // basis.n_columns)
+    for start in range(0, len(learnt.learners), rows):
+        some = slice(start, start + rows)
+        Z = np.empty((len(learnt.learners[some]), basis.n_columns))
+        _engine.mercer(learnt.learners[some], basis, Z, twin=evaluate)
+        total += np.einsum("ij,ij,i->j", Z, Z, learnt.stand_for[some])
+    return total / learnt.stand_for.sum()
+
+
+def _at_most_of_parents(plan: Integers, values: Floats) -> Floats:
+    """The values of a plan's columns, none larger than that of its parent."""
+    limited = values.copy()
+    for j, parent in enumerate(plan[:, 0]):
+        if parent >= 0:
+            limited[j] = min(limited[j], limited[parent])
+    return limited
+
+
+def largest(values: Floats, owner: npt.NDArray[np.intp], p: int) -> npt.NDArray[np.intp]:
+    """Positions of the p largest values, one of every owner among them where p allows."""
+    order = np.argsort(-values, kind="stable")
+    firsts = np.unique(owner[order], return_index=True)[1]
+    return np.concatenate([order[np.sort(firsts)], np.delete(order, firsts)])[:p]
+
+
+def _only(plan: Integers, kept: npt.NDArray[np.bool_]) -> Integers:
+    """A plan of some of its columns, whose parents are among them."""
+    place = np.append(np.cumsum(kept) - 1, -1)  # of parent -1, too
+    return np.column_stack([place[plan[:, 0]], plan[:, 1:]])[kept]
 
 
 def _shape(own: Frame, spread: float) -> Floats:
@@ -462,60 +551,3 @@ def _compact_reflections(V: Floats) -> tuple[Floats, Floats]:
         T[:j, j] = -factor * (T[:j, :j] @ (Y[:, :j].T @ Y[:, j]))
         T[j, j] = factor
     return Y, T
-
-
-# --- compression ------------------------------------------------------------------------------
-def compress(basis: MercerBasis, X: Matrix, p: int) -> MercerBasis:
-    """The basis with its pool of columns projected to `p` by the second moments of the features.
-
-    The projection has orthonormal columns, so the residual law stays; on the rows used, no other
-    p columns made linearly from a single group's pool leave a smaller sum of residuals (Eckart
-    and Young, 1936). Several groups are first compressed one by one to 1.5 p columns, by the
-    largest second moments of all of them, and then jointly, because groups that share axes repeat
-    each other; beyond 4096 such columns only one by one, to p. Costs rows * pool^2 and the
-    eigenvectors of the pool to make, pool * p per row to apply: for p up to about 512 per group.
-    """
-    if len(basis.expansions) > 1:
-        joint = int(1.5 * p) <= _JOINT
-        basis = _compress_groups(basis, X, int(1.5 * p) if joint else p)
-        if not joint:
-            return basis
-    moment = _second_moments(X, basis)
-    return replace(basis, projection=np.ascontiguousarray(principal(moment, p)[1]))
-
-
-def _compress_groups(basis: MercerBasis, X: Matrix, p: int) -> MercerBasis:
-    """Every group's columns projected by their own second moments; one each where p allows."""
-    singles = [MercerBasis((each,)) for each in basis.expansions]
-    found = [principal(_second_moments(X, single), p) for single in singles]
-    values = np.concatenate([values for values, _ in found])
-    owner = np.repeat(np.arange(len(found)), [len(values) for values, _ in found])
-    order = np.argsort(-values, kind="stable")
-    firsts = np.unique(owner[order], return_index=True)[1]
-    order = np.concatenate([order[np.sort(firsts)], np.delete(order, firsts)])[:p]
-    counts = np.bincount(owner[order], minlength=len(found))
-    parts = zip(basis.expansions, found, counts, strict=True)
-    return MercerBasis(
-        tuple(
-            replace(each, projection=np.ascontiguousarray(vectors[:, :count]))
-            for each, (_, vectors), count in parts
-            if count
-        )
-    )
-
-
-def _second_moments(X: Matrix, basis: MercerBasis) -> Floats:
-    total = np.zeros((basis.n_columns, basis.n_columns))
-    rows = max(1, 4 * _BLOCK_ENTRIES // basis.n_columns)
-    for start in range(0, len(X), rows):
-        some = np.asarray(X[start : start + rows], dtype=np.float64)
-        Z = np.empty((len(some), basis.n_columns))
-        _engine.mercer(some, basis, Z, twin=evaluate)
-        total += Z.T @ Z
-    return total / len(X)
-
-
-def principal(moment: Floats, p: int) -> tuple[Floats, Floats]:
-    """The p largest eigenvalues, falling, and their eigenvectors."""
-    values, vectors = np.linalg.eigh(moment)
-    return values[::-1][:p], signed(vectors[:, ::-1][:, :p])
