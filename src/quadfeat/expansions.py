@@ -120,11 +120,11 @@ class ExpansionMap(FeatureMap):
 class HermiteMercer(ExpansionMap):
     """The largest eigenfunctions of the Gaussian kernel under a Gaussian fitted to the data.
 
-    Products of Hermite functions along principal directions (Fasshauer and McCourt, 2012); needs
-    the mean and covariance of the data only, and one multiply per feature. On smooth data 10 to
-    10,000 times less error than random Fourier features. It is not shift-invariant: data moved
-    far away is seen worse, and `residual` tells so. Tight clusters are better served by
-    `Landmarks`.
+    Products of Hermite functions along principal directions (Fasshauer and McCourt, 2012), made
+    from the mean and covariance of the data, and one multiply per feature; of the largest ones,
+    those that are largest on rows of the data. On smooth data 10 to 10,000 times less error than
+    random Fourier features. It is not shift-invariant: data moved far away is seen worse, and
+    `residual` tells so. Tight clusters are better served by `Landmarks`.
 
     Parameters
     ----------
