@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.datasets import load_breast_cancer
 
 from quadfeat import compression, frames, landmarks, mercer
 from quadfeat.kernels import Anova, Convolution, Gaussian, Matern
@@ -438,7 +439,41 @@ def test_columns_chosen_on_even_rows_have_a_tenth_less_error_than_at_any_spread(
     by_spread = [
         mercer._expand(groups, scales, learnt.final, spread, 256) for spread in mercer.SPREADS
     ]
-    assert error(mercer.hermite_mercer(kernel, X, 256)) < 0.9 * min(map(error, by_spread))
+    chosen = mercer.hermite_mercer(kernel, X, 256)
+    assert error(chosen) < 0.9 * min(map(error, by_spread))
+    # Made in the frame of all rows, not of those that judged.
+    np.testing.assert_allclose(chosen.expansions[0].mean, X.mean(axis=0), atol=1e-12)
+
+
+def test_few_rows_of_heavy_tails_do_not_choose_columns():
+    X = load_breast_cancer().data[:380, :5]
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    kernel = Gaussian("median").resolve(X)
+    groups, scales, learnt = parts_of(kernel, X)
+    (own,) = mercer.hermite_mercer(kernel, X, 256, learnt).expansions
+    plans = [mercer._plans(groups, learnt.final, spread, 256)[0] for spread in mercer.SPREADS]
+    columns = np.column_stack([own.parent, own.direction, own.degree])
+    assert any(np.array_equal(columns, plan) for plan in plans)
+    fullest = mercer._fullest(groups, scales, learnt.final, 1.0, 256, learnt)
+    assert not np.array_equal(fullest.expansions[0].degree, plans[3][:, 2])
+
+
+def test_no_column_counts_for_more_than_its_parent():
+    plan = np.array([[-1, 0, 0], [0, 1, 1], [1, 2, 1], [-1, 0, 1], [3, 1, 1]])
+    found = mercer._at_most_of_parents(plan, np.array([2.0, 3.0, 1.0, 5.0, 4.0]))
+    np.testing.assert_array_equal(found, [2.0, 2.0, 1.0, 5.0, 4.0])
+
+
+def test_columns_are_measured_on_rows_that_count_and_are_not_held_out():
+    X = uneven(30_000, 3)
+    weights = np.random.default_rng(1).integers(0, 3, size=len(X)).astype(float)
+    learnt = mercer.framing(Gaussian(0.3), X, weights)
+    assert len(learnt.learners) == 4000
+    places = {tuple(row): i for i, row in enumerate(X)}
+    found = [places[tuple(row)] for row in learnt.learners]
+    np.testing.assert_array_equal(weights[found], learnt.stand_for)
+    assert (learnt.stand_for > 0).all() and set(learnt.stand_for) == {1.0, 2.0}
+    assert not {tuple(row) for row in learnt.learners} & {tuple(row) for row in learnt.held_out}
 
 
 def test_rows_too_wide_to_measure_columns_on_keep_the_largest_by_eigenvalue(monkeypatch):
