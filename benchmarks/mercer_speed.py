@@ -27,7 +27,7 @@ import numpy as np
 from sklearn.kernel_approximation import Nystroem
 from threadpoolctl import threadpool_limits
 
-from quadfeat import Gaussian, _engine, mercer
+from quadfeat import Gaussian, _engine, eigenfunctions, mercer
 from quadfeat._reference import FourierPlan
 
 AXES = (20, 64, 784)
@@ -52,7 +52,7 @@ def jobs(X: Any, p: int, dtype: Any) -> tuple[int, dict[str, Callable[[], object
     rng = np.random.default_rng(0)
     n, d = X.shape
     gamma = 0.5 / float(np.median(np.sum((X[::2] - X[1::2]) ** 2, axis=1)))
-    basis = mercer.hermite_mercer(Gaussian(gamma), X, p)
+    basis = eigenfunctions.hermite_mercer(Gaussian(gamma), X, p)
     nodes = np.sqrt(2 * gamma) * rng.normal(size=(p // 2, d))
     plan = FourierPlan.dense(nodes, np.full(p // 2, np.sqrt(2 / p)))
     X = X.astype(dtype)

@@ -14,10 +14,10 @@ import quadfeat as qf
 from quadfeat import (
     adaptive,
     compression,
+    eigenfunctions,
     expansions,
     frames,
     learned_grids,
-    mercer,
     reweight,
     rules,
 )
@@ -216,9 +216,9 @@ def test_very_wide_rows_are_not_learnt_from_for_good(rng, monkeypatch):
     assert list(features._lessons(X, np.ones(len(X)))) == [qf.HermiteMercer]
     monkeypatch.setattr(frames, "WIDE", 3)
     assert features._lessons(X, np.ones(len(X))) == {}
-    monkeypatch.setattr(mercer, "WIDE", 3)
+    monkeypatch.setattr(eigenfunctions, "WIDE", 3)
     with pytest.raises(ValueError, match="4 columns cannot be weighted"):
-        mercer.framing(qf.Gaussian(0.3), X, np.ones(len(X)))
+        eigenfunctions.framing(qf.Gaussian(0.3), X, np.ones(len(X)))
 
 
 def test_an_order_by_weight_starts_with_a_sample_by_weight(rng):

@@ -31,6 +31,7 @@ ORDER = [
     "_reference",
     "_engine",
     "mercer",
+    "eigenfunctions",
     "compression",
     "landmarks",
     "theory",

@@ -15,7 +15,8 @@ import pytest
 
 from quadfeat import Anova, Convolution, Gaussian, _engine, mercer
 from quadfeat.compression import compress
-from quadfeat.mercer import MercerBasis, hermite_mercer
+from quadfeat.eigenfunctions import hermite_mercer
+from quadfeat.mercer import MercerBasis
 
 compiled = pytest.mark.skipif(
     _engine.engine_info()["engine"] == "numpy", reason="the compiled core is not installed"

@@ -10,7 +10,8 @@ import pytest
 from scipy import stats
 from sklearn.datasets import load_breast_cancer
 
-from quadfeat import compression, frames, landmarks, mercer
+from quadfeat import compression, eigenfunctions, frames, landmarks, mercer
+from quadfeat.eigenfunctions import SPREADS, _expand, framing, hermite_mercer
 from quadfeat.kernels import Anova, Convolution, Gaussian, Matern
 
 from .expansion_laws import (
@@ -29,7 +30,7 @@ def normal_expansion(variance, p, gamma=1.0):
     groups = Gaussian(gamma).groups(d)
     scale = np.full(d, np.sqrt(gamma))
     own = frames.frame(frames.Moments(1, np.zeros(d), np.diag(variance)), scale)
-    return mercer._expand(groups, [scale], [own], 1.0, p)
+    return _expand(groups, [scale], [own], 1.0, p)
 
 
 # --- moments and frames --------------------------------------------------------------------------
@@ -115,7 +116,7 @@ def test_directions_made_of_chance_are_no_better_than_the_axes():
     chance = frames.Frame(kept.mean, directions[:, ::-1], variance[::-1])
     groups = Gaussian(0.07**2).groups(100)
     ours, theirs = (
-        mercer.residual(X[500:], mercer._expand(groups, [scale], [own], 1.0, 300), 1.0).mean()
+        mercer.residual(X[500:], _expand(groups, [scale], [own], 1.0, 300), 1.0).mean()
         for own in (kept, chance)
     )
     assert ours < theirs
@@ -160,17 +161,17 @@ def turned(n, d, decay=0.5):
 @pytest.mark.parametrize("gamma", [0.02, np.linspace(0.01, 0.04, 60)], ids=["one", "per axis"])
 def test_reflections_make_the_first_directions_principal_and_keep_the_others_orthogonal(gamma):
     X, kernel = turned(3000, 60), Gaussian(gamma)
-    (own,) = mercer.hermite_mercer(kernel, X, 75).expansions
+    (own,) = hermite_mercer(kernel, X, 75).expansions
     assert own.mixing is not None
     r = len(own.mixing)
     dense = np.diag(own.scale / np.sqrt(own.length)) + own.rotation @ own.mixing
     Q = dense * np.sqrt(own.length) / own.scale[:, None]
     np.testing.assert_allclose(Q.T @ Q, np.eye(60), atol=1e-13)
-    (principal,) = mercer.framing(kernel, X).final
+    (principal,) = framing(kernel, X).final
     np.testing.assert_allclose(
         np.abs(Q[:, :r].T @ principal.directions[:, :r]), np.eye(r), atol=1e-12
     )
-    straight = mercer.MercerBasis((mercer.replace(own, rotation=dense, mixing=None),))
+    straight = mercer.MercerBasis((replace(own, rotation=dense, mixing=None),))
     np.testing.assert_allclose(
         features(X[:50], mercer.MercerBasis((own,))), features(X[:50], straight), atol=1e-12
     )
@@ -180,13 +181,13 @@ def test_reflections_make_the_first_directions_principal_and_keep_the_others_ort
 def test_reflections_cost_no_accuracy(d, p):
     X, test = np.split(turned(5000, d), [4000])
     kernel = Gaussian(0.02)
-    basis = mercer.hermite_mercer(kernel, X, p)
+    basis = hermite_mercer(kernel, X, p)
     assert basis.expansions[0].mixing is not None
-    groups, learnt = kernel.groups(d), mercer.framing(kernel, X)
-    scales = [mercer._scale(group) for group in groups]
+    groups, learnt = kernel.groups(d), framing(kernel, X)
+    scales = [eigenfunctions._scale(group) for group in groups]
     principal = min(
-        np.mean(mercer.residual(test, mercer._expand(groups, scales, learnt.final, f, p), 1.0))
-        for f in mercer.SPREADS
+        np.mean(mercer.residual(test, _expand(groups, scales, learnt.final, f, p), 1.0))
+        for f in SPREADS
     )
     assert np.mean(mercer.residual(test, basis, 1.0)) < 1.01 * principal
 
@@ -199,12 +200,12 @@ def test_rows_are_reflected_only_where_that_saves_work():
         (np.random.default_rng(0).normal(size=X.shape), 75, "axes are directions themselves"),
     ]
     for rows, p, why in cases:
-        (own,) = mercer.hermite_mercer(Gaussian(0.02), rows, p).expansions
+        (own,) = hermite_mercer(Gaussian(0.02), rows, p).expansions
         assert own.mixing is None, why
 
 
 def test_reflections_of_directions_that_are_axes_change_nothing():
-    Y, T = mercer._compact_reflections(np.eye(7)[:, :3])
+    Y, T = eigenfunctions._compact_reflections(np.eye(7)[:, :3])
     np.testing.assert_array_equal(np.abs(np.eye(7) - Y @ T @ Y.T), np.eye(7))
 
 
@@ -247,7 +248,7 @@ def test_the_expansion_tends_to_the_kernel(d, p, target):
     errors = [
         np.sqrt(np.mean((kernel(X) - Z @ Z.T) ** 2))
         for q in (p // 16, p // 4, p)
-        for Z in [features(X, mercer.hermite_mercer(kernel, X, q))]
+        for Z in [features(X, hermite_mercer(kernel, X, q))]
     ]
     assert errors[0] > errors[1] > errors[2]
     assert errors[2] < target + 4 * p * EPS
@@ -259,7 +260,7 @@ def test_residuals_bound_the_error_of_every_pair(name, p):
     X = DATA[name]
     train, test = X[::2], X[1::2]
     kernel = Gaussian("median").resolve(train)
-    basis = mercer.hermite_mercer(kernel, train, p)
+    basis = hermite_mercer(kernel, train, p)
     shifted = np.concatenate([test, test[:50] + 1.0, test[:20] * 3.0, test[:20] * 1e3])
     Z = features(shifted, basis)
     assert Z.shape[1] == p
@@ -271,16 +272,14 @@ def test_residuals_bound_the_error_of_every_pair(name, p):
 
 def test_one_gamma_per_axis_is_a_scale_of_the_axes():
     X, gamma = DATA["wine"][:, :4], np.array([0.1, 0.4, 0.9, 1.6])
-    one = features(X, mercer.hermite_mercer(Gaussian(gamma), X, 50))
-    other = features(
-        X * np.sqrt(gamma), mercer.hermite_mercer(Gaussian(1.0), X * np.sqrt(gamma), 50)
-    )
+    one = features(X, hermite_mercer(Gaussian(gamma), X, 50))
+    other = features(X * np.sqrt(gamma), hermite_mercer(Gaussian(1.0), X * np.sqrt(gamma), 50))
     np.testing.assert_allclose(one @ one.T, other @ other.T, atol=1e-12)
 
 
 def test_two_fits_agree_to_the_last_bit():
     X = DATA["cancer"]
-    first, second = (features(X, mercer.hermite_mercer(Gaussian(0.02), X, 99)) for _ in range(2))
+    first, second = (features(X, hermite_mercer(Gaussian(0.02), X, 99)) for _ in range(2))
     np.testing.assert_array_equal(first, second)
 
 
@@ -288,7 +287,7 @@ def test_two_fits_agree_to_the_last_bit():
 def test_single_precision_agrees_with_double(name):
     X = DATA[name].astype(np.float32)
     kernel = Gaussian("median").resolve(X.astype(float))
-    basis = mercer.hermite_mercer(kernel, X, 150)
+    basis = hermite_mercer(kernel, X, 150)
     single, double = features(X, basis), features(X.astype(float), basis)
     assert single.dtype == np.float32
     # t is off by eps |t| sqrt(axes); a function of degree k turns sqrt(2 k) radians per unit of t,
@@ -315,7 +314,7 @@ def test_wild_rows_give_no_nan(dtype):
     wild = X.copy()
     wild[::3] *= np.finfo(dtype).max / 1e4 / np.abs(X).max()
     for p in (5, 300):
-        Z = features(wild, mercer.hermite_mercer(Gaussian(0.05), X, p))
+        Z = features(wild, hermite_mercer(Gaussian(0.05), X, p))
         assert np.isfinite(Z).all()
         assert np.abs(Z).max() <= 1 + 1e-5
 
@@ -338,7 +337,10 @@ def test_wild_rows_give_no_nan(dtype):
 def test_degenerate_data_keeps_the_law(X):
     kernel = Gaussian("median").resolve(X)
     for p in (1, 64):
-        for pool in (mercer.hermite_mercer(kernel, X, p), mercer.hermite_mercer(kernel, X, 4 * p)):
+        for pool in (
+            hermite_mercer(kernel, X, p),
+            hermite_mercer(kernel, X, 4 * p),
+        ):
             for basis in (pool, compression.compress(pool, X, p)):
                 Z = features(X, basis)
                 assert np.isfinite(Z).all()
@@ -365,7 +367,11 @@ def uneven(n, d):
 
 def parts_of(kernel, X):
     groups = kernel.groups(X.shape[1])
-    return groups, [mercer._scale(group) for group in groups], mercer.framing(kernel, X)
+    return (
+        groups,
+        [eigenfunctions._scale(group) for group in groups],
+        framing(kernel, X),
+    )
 
 
 @pytest.mark.parametrize("name", ["one group", "groups that share axes"])
@@ -373,8 +379,8 @@ def test_the_fullest_columns_are_those_of_the_largest_mean_squares_whose_parents
     kernel, d, p = UNEVEN[name]
     X = uneven(3000, d)
     groups, scales, learnt = parts_of(kernel, X)
-    chosen = mercer._fullest(groups, scales, learnt.trial, 1.0, p, learnt)
-    pool = mercer._expand(groups, scales, learnt.trial, 1.0, 2 * p)
+    chosen = eigenfunctions._fullest(groups, scales, learnt.trial, 1.0, p, learnt)
+    pool = _expand(groups, scales, learnt.trial, 1.0, 2 * p)
     assert chosen.n_columns == p and len(chosen.expansions) == len(groups)
     Z, wide = features(X, chosen), features(X, pool)
     # Each is a column of the pool, to rounding, and no two are the same one.
@@ -397,12 +403,12 @@ def test_the_fullest_columns_are_those_of_the_largest_mean_squares_whose_parents
 def test_mean_squares_count_a_row_for_as_many_as_it_stands_for():
     X = uneven(500, 3)
     groups, scales, learnt = parts_of(Gaussian(0.3), X)
-    basis = mercer._expand(groups, scales, learnt.final, 1.0, 40)
+    basis = _expand(groups, scales, learnt.final, 1.0, 40)
     counts = np.random.default_rng(1).integers(0, 4, size=len(learnt.learners))
     weighted = replace(learnt, stand_for=counts.astype(float))
     repeated = features(np.repeat(learnt.learners, counts, axis=0), basis)
     np.testing.assert_allclose(
-        mercer._mean_squares(basis, weighted), np.mean(repeated**2, axis=0), rtol=1e-12
+        eigenfunctions._mean_squares(basis, weighted), np.mean(repeated**2, axis=0), rtol=1e-12
     )
 
 
@@ -412,10 +418,8 @@ def test_columns_chosen_on_the_data_leave_less_of_rows_held_out_and_are_of_use_o
     X, unseen = np.split(uneven(24_000, d), [22_000])  # so many that all share one frame
     groups, scales, learnt = parts_of(kernel, X)
     at_zero = sum(group.weight for group in groups)
-    chosen = mercer.hermite_mercer(kernel, X, p)
-    by_spread = [
-        mercer._expand(groups, scales, learnt.final, spread, p) for spread in mercer.SPREADS
-    ]
+    chosen = hermite_mercer(kernel, X, p)
+    by_spread = [_expand(groups, scales, learnt.final, spread, p) for spread in SPREADS]
 
     def left(basis, rows):
         return np.mean(mercer.residual(rows, basis, at_zero) ** 2)
@@ -436,10 +440,8 @@ def test_columns_chosen_on_even_rows_have_a_tenth_less_error_than_at_any_spread(
         Z = features(unseen, basis)
         return np.sqrt(np.mean((Z @ Z.T - exact) ** 2))
 
-    by_spread = [
-        mercer._expand(groups, scales, learnt.final, spread, 256) for spread in mercer.SPREADS
-    ]
-    chosen = mercer.hermite_mercer(kernel, X, 256)
+    by_spread = [_expand(groups, scales, learnt.final, spread, 256) for spread in SPREADS]
+    chosen = hermite_mercer(kernel, X, 256)
     assert error(chosen) < 0.9 * min(map(error, by_spread))
     # Made in the frame of all rows, not of those that judged.
     np.testing.assert_allclose(chosen.expansions[0].mean, X.mean(axis=0), atol=1e-12)
@@ -450,24 +452,24 @@ def test_few_rows_of_heavy_tails_do_not_choose_columns():
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     kernel = Gaussian("median").resolve(X)
     groups, scales, learnt = parts_of(kernel, X)
-    (own,) = mercer.hermite_mercer(kernel, X, 256, learnt).expansions
-    plans = [mercer._plans(groups, learnt.final, spread, 256)[0] for spread in mercer.SPREADS]
+    (own,) = hermite_mercer(kernel, X, 256, learnt).expansions
+    plans = [eigenfunctions._plans(groups, learnt.final, spread, 256)[0] for spread in SPREADS]
     columns = np.column_stack([own.parent, own.direction, own.degree])
     assert any(np.array_equal(columns, plan) for plan in plans)
-    fullest = mercer._fullest(groups, scales, learnt.final, 1.0, 256, learnt)
+    fullest = eigenfunctions._fullest(groups, scales, learnt.final, 1.0, 256, learnt)
     assert not np.array_equal(fullest.expansions[0].degree, plans[3][:, 2])
 
 
 def test_no_column_counts_for_more_than_its_parent():
     plan = np.array([[-1, 0, 0], [0, 1, 1], [1, 2, 1], [-1, 0, 1], [3, 1, 1]])
-    found = mercer._at_most_of_parents(plan, np.array([2.0, 3.0, 1.0, 5.0, 4.0]))
+    found = eigenfunctions._at_most_of_parents(plan, np.array([2.0, 3.0, 1.0, 5.0, 4.0]))
     np.testing.assert_array_equal(found, [2.0, 2.0, 1.0, 5.0, 4.0])
 
 
 def test_columns_are_measured_on_rows_that_count_and_are_not_held_out():
     X = uneven(30_000, 3)
     weights = np.random.default_rng(1).integers(0, 3, size=len(X)).astype(float)
-    learnt = mercer.framing(Gaussian(0.3), X, weights)
+    learnt = framing(Gaussian(0.3), X, weights)
     assert len(learnt.learners) == 4000
     places = {tuple(row): i for i, row in enumerate(X)}
     found = [places[tuple(row)] for row in learnt.learners]
@@ -479,48 +481,48 @@ def test_columns_are_measured_on_rows_that_count_and_are_not_held_out():
 def test_rows_too_wide_to_measure_columns_on_keep_the_largest_by_eigenvalue(monkeypatch):
     X = uneven(2000, 3)
     groups = Gaussian(0.3).groups(3)
-    monkeypatch.setattr(mercer, "WIDE", 2)
-    learnt = mercer.framing(Gaussian(0.3), X)
+    monkeypatch.setattr(eigenfunctions, "WIDE", 2)
+    learnt = framing(Gaussian(0.3), X)
     assert not len(learnt.learners)
-    (own,) = mercer.hermite_mercer(Gaussian(0.3), X, 40, learnt).expansions
-    plans = [mercer._plans(groups, learnt.final, spread, 40)[0] for spread in mercer.SPREADS]
+    (own,) = hermite_mercer(Gaussian(0.3), X, 40, learnt).expansions
+    plans = [eigenfunctions._plans(groups, learnt.final, spread, 40)[0] for spread in SPREADS]
     columns = np.column_stack([own.parent, own.direction, own.degree])
     assert any(np.array_equal(columns, plan) for plan in plans)
 
 
 def test_directions_of_a_compression_have_a_sign_of_their_own():
-    pool = mercer.hermite_mercer(Gaussian(0.05), DATA["wine"], 60)
+    pool = hermite_mercer(Gaussian(0.05), DATA["wine"], 60)
     projection = compression.compress(pool, DATA["wine"], 15).projection
     assert (projection.max(axis=0) == np.abs(projection).max(axis=0)).all()
 
 
 def test_rows_do_not_depend_on_their_block():
     X = DATA["digits"]
-    basis = mercer.hermite_mercer(Gaussian(0.01), X, 100)
+    basis = hermite_mercer(Gaussian(0.01), X, 100)
     whole = features(X, basis)
     np.testing.assert_allclose(whole[5:6], features(X[5:6], basis), rtol=0, atol=1e-15)
 
 
 def test_other_kernels_are_refused_with_a_way_out():
     with pytest.raises(ValueError, match="Landmarks"):
-        mercer.hermite_mercer(Matern(1.5, 0.5), DATA["wine"], 10)
+        hermite_mercer(Matern(1.5, 0.5), DATA["wine"], 10)
 
 
 # --- groups --------------------------------------------------------------------------------------
 def test_every_group_keeps_a_column_and_the_rest_follow_the_eigenvalues():
     X = np.random.default_rng(0).normal(size=(400, 6)) * [3, 3, 1, 1, 0.01, 0.01]
     kernel = Anova(Gaussian(0.3), [[0, 1], [2, 3], [4, 5]])
-    basis = mercer.hermite_mercer(kernel, X, 60)
+    basis = hermite_mercer(kernel, X, 60)
     counts = [each.n_columns for each in basis.expansions]
     assert sum(counts) == 60
     assert counts[0] > counts[1] > counts[2] >= 1
-    assert len(mercer.hermite_mercer(kernel, X, 2).expansions) == 2
+    assert len(hermite_mercer(kernel, X, 2).expansions) == 2
 
 
 def test_a_group_of_little_weight_keeps_one_column_and_a_heavy_one_gets_more():
     X = np.random.default_rng(0).normal(size=(400, 6))
     kernel = Anova(Gaussian(0.3), [[0, 1], [2, 3], [4, 5]], [1.0, 30.0, 1e-12])
-    counts = [each.n_columns for each in mercer.hermite_mercer(kernel, X, 40).expansions]
+    counts = [each.n_columns for each in hermite_mercer(kernel, X, 40).expansions]
     assert counts[1] > counts[0] > counts[2] == 1
 
 
@@ -529,7 +531,7 @@ def test_a_sum_over_groups_keeps_the_law_and_tends_to_the_kernel():
     kernel = Anova(Gaussian(0.1), [[0, 1, 2], [3, 4], [5, 6, 7, 8], [2, 9]], [1.0, 2.0, 0.5, 1.0])
     errors = []
     for p in (4, 40, 400):
-        Z = features(X, mercer.hermite_mercer(kernel, X, p))
+        Z = features(X, hermite_mercer(kernel, X, p))
         assert violations(kernel, X, Z) == 0
         errors.append(np.abs(kernel(X) - Z @ Z.T).mean())
     assert errors[0] > 10 * errors[1] > 100 * errors[2]
@@ -538,8 +540,8 @@ def test_a_sum_over_groups_keeps_the_law_and_tends_to_the_kernel():
 def test_one_kernel_per_axis_is_a_gaussian_too():
     X = DATA["wine"][:, :3]
     several = Anova([Gaussian(0.1), Gaussian(0.2), Gaussian(0.3)], [[0, 1, 2]])
-    one = features(X, mercer.hermite_mercer(several, X, 30))
-    other = features(X, mercer.hermite_mercer(Gaussian(np.array([0.1, 0.2, 0.3])), X, 30))
+    one = features(X, hermite_mercer(several, X, 30))
+    other = features(X, hermite_mercer(Gaussian(np.array([0.1, 0.2, 0.3])), X, 30))
     np.testing.assert_array_equal(one, other)
 
 
@@ -547,7 +549,7 @@ def test_constant_windows_take_one_column():
     images = np.zeros((300, 8, 8))
     images[:, 3:, 3:] = np.random.default_rng(0).random((300, 5, 5))
     X, kernel = images.reshape(300, 64), Convolution((8, 8), 3, base=Gaussian(0.5))
-    basis = mercer.hermite_mercer(kernel, X, 400)
+    basis = hermite_mercer(kernel, X, 400)
     constant = [each for each in basis.expansions if not X[:, each.axes].any()]
     assert len(constant) == 11  # the windows that end before the third row or column
     assert all(each.n_columns == 1 for each in constant)
@@ -560,7 +562,7 @@ def test_constant_windows_take_one_column():
 def test_compression_is_a_projection_no_truncation_beats(name):
     X, p = DATA[name], 20
     kernel = Gaussian("median").resolve(X)
-    pool = mercer.hermite_mercer(kernel, X, 4 * p)
+    pool = hermite_mercer(kernel, X, 4 * p)
     compressed = compression.compress(pool, X, p)
     P = compressed.projection
     assert np.abs(P.T @ P - np.eye(p)).max() < 100 * EPS
@@ -573,11 +575,11 @@ def test_compression_is_a_projection_no_truncation_beats(name):
 def test_compression_shares_columns_among_groups():
     X = DATA["cancer"]
     kernel = Anova(Gaussian(0.1), [[0, 1, 2], [3, 4], [5, 6, 7, 8]])
-    pool = mercer.hermite_mercer(kernel, X, 120)
+    pool = hermite_mercer(kernel, X, 120)
     compressed = compression.compress(pool, X, 30)
     assert compressed.n_columns == 30
     assert len(compressed.expansions) == 3
     Z = features(X, compressed)
     assert violations(kernel, X, Z) == 0
-    plain = features(X, mercer.hermite_mercer(kernel, X, 30))
+    plain = features(X, hermite_mercer(kernel, X, 30))
     assert (Z**2).sum() > (plain**2).sum()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import bounds, frames, mercer
+from . import bounds, eigenfunctions, frames
 from ._checks import check_choice, check_count, check_positive, generator
 from .expansions import ExpansionMap, HermiteMercer, Landmarks, compressors
 from .features import FeatureMap, FourierMap, Matrix, corners
@@ -214,10 +214,10 @@ class KernelFeatures(FeatureMap):
         Where these are few among many, what is learnt of the others, which stand for them, is
         learnt for good.
         """
-        if self.shift_invariant or len(X) < mercer.MANY or X.shape[1] > frames.WIDE:
+        if self.shift_invariant or len(X) < eigenfunctions.MANY or X.shape[1] > frames.WIDE:
             return {}
         try:
-            return {HermiteMercer: mercer.framing(self.kernel_, X, stands_for)}
+            return {HermiteMercer: eigenfunctions.framing(self.kernel_, X, stands_for)}
         except ValueError:  # not for this kernel, as its trial will tell
             return {}
 

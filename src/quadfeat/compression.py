@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from . import _engine
+from .eigenfunctions import largest
 from .frames import signed
-from .mercer import BLOCK_ENTRIES, Matrix, MercerBasis, evaluate, largest
+from .mercer import BLOCK_ENTRIES, Matrix, MercerBasis, evaluate
 from .rules import Floats
 
 _JOINT = 4096  # columns beyond which eigenvectors take minutes

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from . import _engine, bounds, compression, landmarks, mercer
+from . import _engine, bounds, compression, eigenfunctions, landmarks, mercer
 from ._checks import check_count, generator
 from ._enclosure import ROUNDING
 from .features import FeatureMap, Matrix
@@ -147,12 +147,12 @@ class HermiteMercer(ExpansionMap):
 
     basis_: mercer.MercerBasis
 
-    def _learn(self, X: Matrix) -> mercer.Framing:
-        return mercer.framing(self.kernel_, X)
+    def _learn(self, X: Matrix) -> eigenfunctions.Framing:
+        return eigenfunctions.framing(self.kernel_, X)
 
-    def _basis(self, X: Matrix, learnt: mercer.Framing) -> mercer.MercerBasis:
+    def _basis(self, X: Matrix, learnt: eigenfunctions.Framing) -> mercer.MercerBasis:
         width = 4 * self.n_components if self.compress else self.n_components
-        basis = mercer.hermite_mercer(self.kernel_, X, width, learnt)
+        basis = eigenfunctions.hermite_mercer(self.kernel_, X, width, learnt)
         if not self.compress or basis.n_columns <= self.n_components:
             return basis
         rows, most = X, compressors(self.n_components)
