@@ -4,6 +4,7 @@ import io
 import itertools
 import lzma
 import tarfile
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -338,6 +339,30 @@ def test_a_cell_of_fig2c_gives_the_same_records_twice(corpus, monkeypatch):
     assert measured["per"] >= 0 and len(measured["errors"]) == 4
 
 
+@pytest.mark.parametrize(
+    "name, asked", [("random", (35, 1e-4)), ("random, full rank", (None, 1e-5))]
+)
+def test_models_without_a_limit_of_rank_run_nearer_to_their_minimum(name, asked, monkeypatch):
+    def log_posteriors(*, alpha, rank, tolerance):
+        assert (rank, tolerance) == asked
+        return []
+
+    def features(task, name, *arguments):
+        assert name == "random"
+        return SimpleNamespace(learned=np.ones((2, 3)), log_posteriors=log_posteriors)
+
+    monkeypatch.setattr(fig2c, "_features", features)
+    task = SimpleNamespace(
+        phone_errors=lambda posteriors, **weights: [1],
+        phone_counts=lambda: [2],
+        cross_entropy=lambda posteriors: 2.5,
+    )
+    settings = fig2c._Settings(1.0, 1e-3, 1.0, 1.0)
+    work = SimpleNamespace(final_task=lambda stacked: task, tuned=(settings, []))
+    record = fig2c._measure(work, name, 3, 0)
+    assert (record["map"], record["columns"], record["per"]) == (name, 3, 0.5)
+
+
 class Parabola:
     """Features whose cross-entropy is least at one penalty."""
 
@@ -403,6 +428,10 @@ def records_of_fig2c():
     rng = np.random.default_rng(0)
     phones = rng.integers(20, 40, size=30)
     names = [*fig2c._MAPS, fig2c._LINEAR, fig2c._NETWORK]
+    names += [name + fig2c._FULL_RANK for name in fig2c._SHARES]
+    better = {
+        each + model for each in ("pruned", "Hermite-Mercer") for model in ("", fig2c._FULL_RANK)
+    }
     records = []
     for name, width, seed in itertools.product(names, (500, 1000, 2000), range(2)):
         errors = rng.binomial(phones, 0.43)
@@ -412,7 +441,7 @@ def records_of_fig2c():
                 "width": width,
                 "columns": width,
                 "seed": seed,
-                "cross_entropy": 2.4 - 0.1 * (name in ("pruned", "Hermite-Mercer")) - width / 1e5,
+                "cross_entropy": (2.3 if name in better else 2.4) - width / 1e5,
                 "per": errors.sum() / phones.sum(),
                 "errors": errors.tolist(),
                 "phones": phones.tolist(),
@@ -434,6 +463,10 @@ def test_fig2c_is_judged_with_its_sampling_error():
     ]
     assert "compressed" not in fig2c.verdicts(narrow)[0].measured
     rate, error = fig2c._rate(records, "random", 2000)
+    worse = [r | {"cross_entropy": 3.0} if r["map"] == "Hermite-Mercer" else r for r in records]
+    verdict = fig2c.verdicts(worse)[-2]
+    assert verdict.holds and "2.295 against 2.380" in verdict.measured  # without a limit of rank
+    assert "3.000 against 2.380" in verdict.measured
     n = sum(records[0]["phones"])
     # Two runs of independent errors on the same phones; the bootstrap errs by a few per cent.
     assert error == pytest.approx(np.sqrt(rate * (1 - rate) / (2 * n)), rel=0.4)
