@@ -301,6 +301,29 @@ def test_a_region_must_be_given_and_finite():
         Region.of(d=2, diameter=np.inf)
     with pytest.raises(ValueError, match="not both"):
         Region.of(np.ones((2, 2)), diameter=1.0)
+    with pytest.raises(ValueError, match="needs d"):
+        Region.of(diameter=1.0)
+    with pytest.raises(ValueError, match="box has 3 widths and the kernel 2"):
+        Region.of(d=2, box=[1.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("value", ["a", -1, np.nan, np.inf, 1j, [1.0], None])
+def test_a_diameter_that_is_none_is_named(value):
+    with pytest.raises(ValueError, match=r"diameter must be.*4\.0, got|diameter=4\.0"):
+        Region.of(d=2, diameter=value)
+
+
+@pytest.mark.parametrize(
+    "value", ["ab", [1.0, -1.0], [1.0, np.inf], [1e308, 1.7e308], [1.0, 1j], [[1.0], [1, 2]]]
+)
+def test_a_box_that_is_none_is_named(value):
+    with pytest.raises(ValueError, match=r"box must be.*\[4\.0, 2\.0\], got"):
+        Region.of(d=2, box=value)
+
+
+def test_a_box_may_be_open_inside_a_ball():
+    assert Region.of(diameter=2.0, box=[1.0, np.inf]).diameter == 2.0
+    assert Region.of(d=2, diameter=0).box == (np.inf, np.inf)
 
 
 def test_what_cannot_be_certified_is_refused_with_advice():

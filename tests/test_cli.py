@@ -53,6 +53,10 @@ def test_info_is_for_people_and_machines():
     assert facts["engine"] in ("c++", "numpy")
 
 
+def test_the_version_is_told():
+    assert run("--version").stdout == f"quadfeat {qf.__version__}\n"
+
+
 def test_help_is_there_and_wrong_use_exits_with_two():
     assert "demo" in run("--help").stdout
     assert "--out" in run("demo", "--help", env={"COLUMNS": "120", "PATH": ""}).stdout

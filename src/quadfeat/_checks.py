@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -29,13 +29,15 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
 
 def check_positive(name: str, value: Any, *, example: str = "1.0") -> float:
     """`value` as a float if it is a positive finite number; else an error saying so."""
-    if isinstance(value, bool | str) or np.ndim(value) != 0 or value is None:
+    scalar = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
+    if isinstance(scalar, bool) or not isinstance(scalar, Real):
         raise TypeError(f"{name} must be a positive number such as {example}, got {value!r}")
-    if not (np.isfinite(value) and value > 0):
+    number = float(scalar)
+    if not 0 < number < np.inf:
         raise ValueError(
             f"{name} must be a positive finite number such as {example}, got {value!r}"
         )
-    return float(value)
+    return number
 
 
 def check_memory(n_bytes: int, what: str, hint: str) -> None:

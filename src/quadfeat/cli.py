@@ -82,8 +82,21 @@ def main() -> None:
         raise SystemExit(1) from None
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"quadfeat {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def _root() -> None:
+def _root(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
     """Kernel machines at linear cost: deterministic quadrature features."""
 
 
@@ -276,9 +289,9 @@ def transform(
     out: Out,
     as_json: Json = False,
 ) -> None:
-    """Write the features of every row of a file. Example:
+    """Write the features of every row of a file.
 
-    quadfeat transform map.qf houses.parquet --out features.npy
+    Example: quadfeat transform map.qf houses.parquet --out features.npy
     """
     _check_out(out, model, data)
     rows = files.transform_file(load(model), data, out)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import hypot, inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,11 @@ import numpy.typing as npt
 from scipy.spatial.distance import pdist
 
 from .kernels import Axes
+
+_WANTED = {
+    "diameter": "one finite number of at least 0, such as 4.0",
+    "box": "finite widths of at least 0, such as [4.0, 2.0]",
+}
 
 
 @dataclass(frozen=True)
@@ -43,18 +48,14 @@ class Region:
             return cls(_up(min(far, np.linalg.norm(widths))), tuple(map(_up, widths)))
         if diameter is None and box is None:
             raise ValueError("a certificate needs a region: give X, diameter=4.0 or box=[4.0, 2.0]")
-        if box is None:
-            if d is None:
-                raise ValueError("diameter needs d, the number of columns")
-            box = np.full(d, inf)
-        widths = np.atleast_1d(np.asarray(box, dtype=np.float64))
+        if box is None and d is None:
+            raise ValueError("diameter needs d, the number of columns")
+        radius = inf if diameter is None else float(_lengths("diameter", diameter))
+        # Beside a ball, a box may be infinite in some directions, or in all.
+        widths = np.full(d, inf) if box is None else np.atleast_1d(_lengths("box", box, radius))
         if d is not None and len(widths) != d:
             raise ValueError(f"box has {len(widths)} widths and the kernel {d} columns")
-        radius = float(np.linalg.norm(widths)) if diameter is None else float(diameter)
-        if not (np.all(widths >= 0) and radius >= 0 and isfinite(radius)):
-            raise ValueError(
-                f"diameter and box must be finite and not negative, got {diameter!r}, {box!r}"
-            )
+        radius = hypot(*widths) if diameter is None else radius
         return cls(radius, tuple(widths.tolist()))
 
     def on(self, axes: Axes) -> Region:
@@ -81,6 +82,18 @@ class Region:
         box = f"|u_i| <= ({sides})"
         whole = np.linalg.norm(widths) <= self.diameter * (1 + 1e-9)
         return box if whole else f"{ball} and {box}"
+
+
+def _lengths(name: str, value: Any, ball: float = inf) -> npt.NDArray[np.float64]:
+    """`value` as numbers of at least 0, finite unless within a ball; else an error saying so."""
+    try:
+        numbers = np.asarray(value).astype(np.float64, casting="safe")
+    except (TypeError, ValueError):  # texts, complex numbers, rows of unequal length
+        numbers = np.array(np.nan)
+    length = hypot(*np.minimum(numbers, ball).ravel())
+    if numbers.ndim > (name == "box") or not (np.all(numbers >= 0) and isfinite(length)):
+        raise ValueError(f"{name} must be {_WANTED[name]}, got {value!r}")
+    return numbers
 
 
 def _up(x: Any) -> float:
