@@ -1,5 +1,7 @@
 """The contract of tolerances: met, proven, and with hardly more columns than need be."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -65,11 +67,63 @@ def test_axes_that_need_fewer_nodes_get_fewer():
     assert front.map_.n_points[0] > front.map_.n_points[1] > front.map_.n_points[2] == 1
 
 
-def test_a_search_stops_at_its_limit():
-    search = GridSearch(qf.Gaussian(0.5), Region.of(d=2, diameter=2.0), np.full(2, 2.0))
-    columns = int(np.prod(search.fewest(1e-3)))
-    assert search.fewest(1e-3, limit=columns) is not None
-    assert search.fewest(1e-3, limit=columns - 1) is None
+SEARCHES = {
+    "alike": (qf.Gaussian(0.5), Region.of(d=2, diameter=3.0)),
+    "one axis": (qf.Gaussian(0.5), Region.of(d=1, diameter=3.0)),
+    "per axis": (qf.Gaussian([2.0, 0.3]), Region.of(d=2, diameter=3.0)),
+    "box": (qf.Gaussian([2.0, 0.3]), Region.of(box=[2.0, 1.0])),
+    "box, one kernel": (qf.Gaussian(0.5), Region.of(box=[3.0, 1.5])),
+    "three axes": (qf.Gaussian([1.0, 0.5, 0.1]), Region.of(d=3, diameter=2.0)),
+    "weighted sum": (
+        qf.Anova(qf.Gaussian(0.5), [[0, 1], [1, 2]], weights=[3.0, 0.5]),
+        Region.of(d=3, diameter=2.0),
+    ),
+}
+TOLERANCES = (0.3, 0.1, 3e-2, 1e-2, 1e-3, 1e-4)
+
+
+def search_of(name):
+    kernel, region = SEARCHES[name]
+    return GridSearch(kernel, region, np.minimum(region.box, region.diameter))
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_no_grid_inside_the_one_that_is_found_is_certified(name):
+    search = search_of(name)
+    for tol in TOLERANCES:
+        found = search.fewest(tol)
+        assert search.certified(np.array(found)) <= tol
+        for smaller in map(np.array, product(*(range(1, n + 1) for n in found))):
+            if tuple(smaller) != found and search.seen(smaller) <= tol:
+                assert search.certified(smaller) > tol, (tol, found)
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_a_search_stops_at_its_limit_and_not_before(name):
+    kernel, region = SEARCHES[name]
+    for tol in TOLERANCES[::2]:
+        found = search_of(name).fewest(tol)
+        columns = columns_of(kernel.groups(len(region.box)), np.array(found))
+        assert search_of(name).fewest(tol, limit=columns) == found
+        assert search_of(name).fewest(tol, limit=columns - 1) is None
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_what_a_search_sees_is_at_most_what_it_proves_and_not_far_below(name):
+    search = search_of(name)
+    for tol in TOLERANCES:
+        counts = np.array(search.fewest(tol))
+        assert 0.1 * search.certified(counts) <= search.seen(counts) <= search.certified(counts)
+
+
+def test_of_many_axes_none_can_spare_a_node():
+    d = 11  # 2^11 grids between two neighbours are too many to try
+    kernel, region = qf.Gaussian(np.geomspace(0.02, 0.3, d)), Region.of(d=d, diameter=2.0)
+    search = GridSearch(kernel, region, np.full(d, 2.0))
+    found = np.array(search.fewest(1e-2))
+    assert search.certified(found) <= 1e-2
+    for axis in np.flatnonzero(found > 1):
+        assert search.certified(found - np.eye(d, dtype=np.intp)[axis]) > 1e-2
 
 
 def test_a_tolerance_out_of_reach_says_so():
