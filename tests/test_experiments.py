@@ -149,9 +149,18 @@ def test_one_experiment_without_data_is_an_error_and_one_of_several_is_left_out(
     assert not plans and "--data" in left_out[NAME]
 
 
+def test_lines_that_are_no_cells_are_passed_over(tmp_path):
+    journal = Journal(tmp_path, NAME, 1)
+    journal.path.write_bytes(b'{"a": 1}\n123\n\xff\xfe\nnull\n{"key": {}\n')
+    assert journal.finished("small").lines == []
+
+
 def test_the_data_folder_is_the_option_or_the_environment_or_none(tmp_path, monkeypatch):
     monkeypatch.delenv("QUADFEAT_DATA", raising=False)
     assert Data.find().folder is None
+    with pytest.raises(ValueError, match=r"holds neither mnist\.npz"):
+        Data.find(tmp_path)
+    (tmp_path / "mnist.npz").touch()
     assert Data.find(tmp_path).folder == tmp_path
     with pytest.raises(ValueError, match="--data names"):
         Data.find(tmp_path / "nowhere")

@@ -99,6 +99,7 @@ def test_sphere_and_riff_files_hold_the_same_samples(tmp_path, rng):
     ("content", "complaint"),
     [
         (b"nothing", "neither a NIST sphere nor a RIFF"),
+        (b"RIFF\x24\x00\x00\x00WAVEfmt \x10", "damaged RIFF"),
         (sphere(np.zeros(10)).replace(b"sample_count", b"sample_bount"), "damaged sphere header"),
         (sphere(np.zeros(10))[:-4], "ends before its 10 samples"),
         (sphere(np.zeros(10)).replace(b"pcm", b"pcm,embedded-shorten-v2.00"), "sph2pipe"),
@@ -163,6 +164,41 @@ def test_missing_speech_says_what_is_needed(tmp_path):
 def test_a_corrupt_archive_is_named(tmp_path):
     (tmp_path / PACKED).write_bytes(b"PK broken")
     with pytest.raises(ValueError, match=r"timit_sample_frames\.npz.*copy it again"):
+        Data(tmp_path).speech()
+
+
+@pytest.mark.parametrize("where", range(0, 4000, 500))
+def test_an_archive_with_bytes_overwritten_is_named_or_whole(tmp_path, where):
+    path, rng = tmp_path / "mnist.npz", np.random.default_rng(0)
+    X, y = rng.integers(0, 256, size=(2, 28, 28), dtype=np.uint8), np.zeros(2, dtype=np.uint8)
+    np.savez_compressed(path, X_train=X, y_train=y, X_test=X, y_test=y)
+    content = bytearray(path.read_bytes())
+    content[where : where + 40] = bytes(len(content[where : where + 40]))
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"mnist\.npz is not a readable MNIST.*copy it again"):
+        Data(tmp_path).mnist()
+
+
+def test_an_array_or_another_shape_is_no_mnist(tmp_path):
+    path = tmp_path / "mnist.npz"
+    with path.open("wb") as file:
+        np.save(file, np.zeros(3))
+    with pytest.raises(ValueError, match="is not a readable MNIST"):
+        Data(tmp_path).mnist()
+    np.savez(path, X_train=np.zeros((2, 9)), y_train=[0, 1], X_test=np.zeros((2, 9)), y_test=[0, 1])
+    with pytest.raises(ValueError, match="is not a readable MNIST"):
+        Data(tmp_path).mnist()
+
+
+def test_a_recording_shorter_than_its_phones_is_named(tmp_path):
+    folder = tmp_path / "TRAIN" / "DR1" / "FAA0"
+    folder.mkdir(parents=True)
+    (folder / "SI1.WAV").write_bytes(sphere(np.zeros(3000)))
+    (folder / "SI1.PHN").write_text("0 3000 h#\n3000 9000 aa\n")
+    with pytest.raises(ValueError, match=r"SI1\.WAV has 3000 samples.*end at 9000"):
+        Data(tmp_path).speech()
+    (folder / "SI1.PHN").write_text("0 3000 h#\n")
+    with pytest.raises(ValueError, match="no speakers for dev"):
         Data(tmp_path).speech()
 
 
@@ -462,6 +498,12 @@ def test_fig2c_is_judged_with_its_sampling_error():
         compressed.measured,
     ]
     assert "compressed" not in fig2c.verdicts(narrow)[0].measured
+    network = next(v for v in fig2c.verdicts(records) if "neural" in v.claim)
+    assert network.holds is None and "±" in network.measured
+    perfect = [
+        r | {"errors": [0] * 30, "per": 0.0} if r["map"] == fig2c._NETWORK else r for r in records
+    ]
+    assert next(v for v in fig2c.verdicts(perfect) if "neural" in v.claim).holds is False
     rate, error = fig2c._rate(records, "random", 2000)
     worse = [r | {"cross_entropy": 3.0} if r["map"] == "Hermite-Mercer" else r for r in records]
     verdict = fig2c.verdicts(worse)[-2]

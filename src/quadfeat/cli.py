@@ -182,11 +182,19 @@ def reproduce(
         raise typer.BadParameter(f"{scale!r} is not one of {', '.join(SCALES)}")
     console = Console(stderr=as_json)
     left_out: dict[str, str] = {}
-    if redraw and not any(out.glob("*.jsonl")):
-        raise ValueError(f"{out} holds no records to draw; run the command without --redraw first")
+    if redraw and not reproduction.has_records(scale, out):
+        raise ValueError(
+            f"{out} holds no records of --scale {scale} to draw; name the other scale, or run the "
+            f"command without --redraw first"
+        )
     if not redraw:
-        plans, left_out = reproduction.plan(names, scale, datasets.Data.find(data), out)
+        found = datasets.Data.find(data)
+        plans, left_out = reproduction.plan(names, scale, found, out)
+        if out.exists() and not out.is_dir():
+            raise ValueError(f"--out names {out}, which is a file; name a folder")
         out.mkdir(parents=True, exist_ok=True)
+        if "fig2a" in names and found.substitute():
+            console.print(f"[bold]note[/]: {escape(found.substitute())}", highlight=False)
         _run_cells(plans, console)
     outcomes = [one for one in reproduction.conclude(scale, out, left_out) if one.name in names]
     if as_json:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -54,7 +53,13 @@ class Data:
                 f"{option} names {named!r}, which is not a folder; name one that holds mnist.npz "
                 f"and timit_sample_frames.npz, or none to use what scikit-learn ships"
             )
-        return cls(Path(named))
+        found = cls(Path(named))
+        if folder is not None and found._file(_MNIST) is None and not found._has_speech():
+            raise ValueError(
+                f"--data names {named!r}, which holds neither {_MNIST} nor {_PACKED} nor "
+                f"recordings in TIMIT's layout; name one that does, or none"
+            )
+        return found
 
     def _file(self, name: str) -> Path | None:
         path = None if self.folder is None else self.folder / name
@@ -62,11 +67,11 @@ class Data:
 
     def mnist_name(self) -> str:
         """Which digits `mnist` will give: "MNIST", or "digits" where its file is not there."""
-        return "digits" if self._file("mnist.npz") is None else "MNIST"
+        return "digits" if self._file(_MNIST) is None else "MNIST"
 
     def mnist(self) -> Images:
         """MNIST with its official split, or the 1797 small digits that scikit-learn ships."""
-        path = self._file("mnist.npz")
+        path = self._file(_MNIST)
         if path is None:
             X, y = load_digits(return_X_y=True)
             X, y = (X / 16).astype(np.float32), y.astype(np.int64)
@@ -78,16 +83,16 @@ class Data:
                 X_train, y_train, X_test, y_test = (
                     file[name] for name in ("X_train", "y_train", "X_test", "y_test")
                 )
-        except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
+            return Images(
+                _pixels(X_train),
+                y_train.astype(np.int64),
+                _pixels(X_test),
+                y_test.astype(np.int64),
+                "MNIST",
+                28,
+            )
+        except speech.UNREADABLE as error:
             raise ValueError(f"{path} is not a readable MNIST ({error}); copy it again") from error
-        return Images(
-            _pixels(X_train),
-            y_train.astype(np.int64),
-            _pixels(X_test),
-            y_test.astype(np.int64),
-            "MNIST",
-            28,
-        )
 
     def speech_name(self) -> str:
         """Which speech `speech` will give, without reading it.
@@ -108,17 +113,40 @@ class Data:
             f"corpus in TIMIT's own layout (TRAIN/DR1/SPEAKER/SENTENCE.WAV beside SENTENCE.PHN)"
         )
 
+    def _has_speech(self) -> bool:
+        try:
+            return bool(self.speech_name())
+        except MissingData:
+            return False
+
+    def substitute(self) -> str:
+        """What stands in for MNIST, as a sentence; empty where it is there."""
+        if self.mnist_name() == "MNIST":
+            return ""
+        where = f"{self.folder} holds no {_MNIST}" if self.folder else "no folder of data is named"
+        return (
+            f"Fig. 2a runs on the 1,797 small digits that scikit-learn ships: {where}; "
+            f"--data, or QUADFEAT_DATA, names one that holds it"
+        )
+
     def speech(self) -> list[speech.Utterance]:
         """The utterances of the packed sample, or else of a corpus in TIMIT's own layout."""
         path = self._file(_PACKED)
         if path is not None:
             return speech.read_packed(path)
         self.speech_name()  # refuses where there is nothing
-        return speech.read_folder(self.folder or Path())
+        found = speech.read_folder(self.folder or Path())
+        for part in ("train", "dev", "test"):
+            if not speech.select(found, part):
+                raise ValueError(
+                    f"{self.folder} has no speakers for {part}; the corpus has a TRAIN folder, and "
+                    f"in TEST the core test set beside others, which are for development"
+                )
+        return found
 
 
-_PACKED = "timit_sample_frames.npz"
+_MNIST, _PACKED = "mnist.npz", "timit_sample_frames.npz"
 
 
 def _pixels(X: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    return (X.reshape(len(X), -1) / 255).astype(np.float32)
+    return (X.reshape(len(X), 28 * 28) / 255).astype(np.float32)

@@ -23,6 +23,7 @@ Record = dict[str, Any]
 Key = dict[str, str | int | float]
 
 SCALES = ("small", "paper")
+_FIELDS = {"key", "scale", "version", "cells", "seconds", "machine", "records"}  # of a line
 
 
 @dataclass(frozen=True)
@@ -165,13 +166,14 @@ class Journal:
     def _lines(self) -> Iterator[Record]:
         if not self.path.exists():
             return
-        with self.path.open() as file:
+        with self.path.open(encoding="utf-8", errors="replace") as file:
             for text in file:
                 try:
                     line = json.loads(text)
                 except json.JSONDecodeError:
                     continue  # cut short: its cell is run again
-                yield line
+                if isinstance(line, dict) and line.keys() >= _FIELDS:
+                    yield line
 
     def _ends_well(self) -> bool:
         if not self.path.exists() or not self.path.stat().st_size:

@@ -54,7 +54,9 @@ thead th { white-space: normal; vertical-align: bottom; }
 th:first-child { text-align: left; padding-left: 0; white-space: nowrap; }
 summary { cursor: pointer; color: var(--link); margin: .3rem 0; }
 .note, .made, footer { color: var(--soft); font-size: .9rem; }
-@media (max-width: 30rem) { .verdicts dl { grid-template-columns: minmax(0, 1fr); }
+@media (max-width: 30rem) {
+  figure { overflow-x: auto; } figure img { width: 36rem; max-width: none; }
+  .verdicts dl { grid-template-columns: minmax(0, 1fr); }
   .verdicts dd { margin-bottom: .3rem; } }
 @media print { :root { --paper: #fff; --ink: #000; --card: #fff; }
   figure, .verdicts li { break-inside: avoid; } }

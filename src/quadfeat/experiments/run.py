@@ -71,6 +71,12 @@ def plan(
     return plans, left_out
 
 
+def has_records(scale: str, out: Path) -> bool:
+    """Whether any experiment has finished cells of this scale in `out`."""
+    journals = (Journal(out, name, experiment(name).VERSION) for name in NAMES)
+    return any(journal.finished(scale).lines for journal in journals)
+
+
 def conclude(scale: str, out: Path, left_out: dict[str, str] | None = None) -> list[Outcome]:
     """Figures, verdicts and the page, from the records of `out` alone."""
     outcomes = []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +19,9 @@ from scipy.linalg import eigh
 Frames = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int64]
 Part = Literal["train", "dev", "test"]
+
+# What NumPy raises on an archive that is damaged, or none.
+UNREADABLE = (OSError, KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile, zlib.error)
 
 # --- phones: 61 are written, 48 are modelled, 39 are scored (Lee and Hon, 1989) ------------------
 _WRITTEN = (
@@ -108,7 +113,7 @@ def read_packed(path: Path) -> list[Utterance]:
             arrays = {
                 name: packed[name] for name in ("X", "utt", "utts", "y61", "state", "names61")
             }
-    except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except UNREADABLE as error:
         raise ValueError(
             f"{path} is not a readable archive of speech frames ({error}); copy it again"
         ) from error
@@ -159,7 +164,13 @@ def _read_recording(path: Path, root: Path) -> Utterance:
     if audio is None:
         raise ValueError(f"{path} has no recording beside it; {path.stem}.WAV is missing")
     starts, ends, spoken = read_phones(path)
-    frames = log_mel(read_audio(audio))
+    samples = read_audio(audio)
+    if ends[-1] > len(samples) + RATE // 10:
+        raise ValueError(
+            f"{audio} has {len(samples)} samples, and the phones beside it end at {ends[-1]}; "
+            f"copy both again"
+        )
+    frames = log_mel(samples)
     centres = HOP * np.arange(len(frames)) + WINDOW // 2
     labelled = centres < ends[-1]
     frames, centres = frames[labelled], centres[labelled]
@@ -191,7 +202,10 @@ def read_audio(path: Path) -> npt.NDArray[np.float64]:
     """The 16-bit samples of a NIST sphere or RIFF file at 16 kHz, as whole numbers."""
     raw = path.read_bytes()
     if raw[:4] == b"RIFF":
-        rate, samples = wavfile.read(path)
+        try:
+            rate, samples = wavfile.read(path)
+        except (ValueError, struct.error) as error:
+            raise ValueError(f"{path} is a damaged RIFF file ({error}); copy it again") from error
     elif raw[:8] == b"NIST_1A\n":
         rate, samples = _sphere(raw, path)
     else:
