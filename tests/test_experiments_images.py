@@ -115,6 +115,9 @@ def test_verdicts_of_fig2a_are_read_off_its_records():
     assert better.holds is None and "grid has 2 more wrong" in better.measured
     assert level.holds and "98.28%" in level.measured
     assert faster.holds is False and plain.holds
+    for wrong, holds in ((171, None), (300, False)):
+        behind = fabricated(28_800, {"random": 170, "subsampled": 172, fig2a._PLAIN: wrong})
+        assert fig2a.verdicts(behind)[-1].holds is holds
     worse = fabricated(28_800, {"random": 170, "subsampled": 220, fig2a._PLAIN: 160})
     better, level, *_ = fig2a.verdicts(worse)
     assert better.holds is False and level.holds is False

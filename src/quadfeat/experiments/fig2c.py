@@ -473,6 +473,7 @@ def _against_network(records: list[Record]) -> Verdict:
 
 def _entropies(records: list[Record]) -> list[Verdict]:
     top = _widest(records)
+    single = {record["seed"] for record in _of_maps(records)} == {0}
     made = []
     for name, share in list(_SHARES.items())[1:]:
         width = top // share
@@ -485,11 +486,17 @@ def _entropies(records: list[Record]) -> list[Verdict]:
                 said,
                 f"cross-entropy {full} (rank {RANK}: {limited})",
                 full.difference <= 0 if full.decided else None,
-                "±: standard error over seeds; not decided within two. The deviation of a single "
-                f"run is taken as {_SEED_DEVIATION}, that of five of random features, 500 columns.",
+                "±: standard error over seeds; not decided within two."
+                + (_SINGLE_RUNS if single else ""),
             )
         )
     return made
+
+
+_SINGLE_RUNS = (
+    f" The deviation of a single run is taken as {_SEED_DEVIATION}, that of five of random "
+    "features, 500 columns."
+)
 
 
 class _Gap(NamedTuple):

@@ -291,7 +291,7 @@ def _slower_than_powers(records: list[Record]) -> Verdict:
         "D(eps) = O(eps^(-1/gamma)) for every gamma > 0",
         f"exponent of the counted D {counted[0]:.2f} at eps = {starts[0]:.0e}, {counted[-1]:.3f} "
         f"at {starts[-1]:.0e}; of the printed formula {printed[0]:.2f} and {printed[-1]:.2f}, "
-        f"falling throughout",
+        f"{'' if falls else 'not '}falling throughout",
         falls and counted[-1] < 0.01,
         "The printed formula approaches zero only like 2 / log log(1 / eps): at the errors anyone "
         "asks for, count the points instead.",
