@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from html import escape
 
 from .frame import Finished, Table, Verdict
 
+_PHONE_POINTS = 450  # a wider picture has letters below 7 pixels on 343
 _BADGES = {True: ("holds", "✓"), False: ("fails", "✗"), None: ("open", "?")}
 
 _STYLE = """
@@ -55,7 +57,7 @@ th:first-child { text-align: left; padding-left: 0; white-space: nowrap; }
 summary { cursor: pointer; color: var(--link); margin: .3rem 0; }
 .note, .made, footer { color: var(--soft); font-size: .9rem; }
 @media (max-width: 30rem) {
-  figure { overflow-x: auto; } figure img { width: 36rem; max-width: none; }
+  .wide { overflow-x: auto; } .wide img { width: 36rem; max-width: none; }
   .verdicts dl { grid-template-columns: minmax(0, 1fr); }
   .verdicts dd { margin-bottom: .3rem; } }
 @media print { :root { --paper: #fff; --ink: #000; --card: #fff; }
@@ -144,7 +146,7 @@ def _section(section: Section) -> str:
     return f"""<section id="{section.name}">
 <h2>{escape(section.title)}</h2>
 <p>{escape(section.about)}</p>
-<figure>
+<figure{_width_class(section.picture)}>
 <a href="{section.name}.svg"><img alt="{escape(_alt(section))}"
 src="data:image/svg+xml;base64,{source}"></a>
 </figure>
@@ -155,6 +157,12 @@ src="data:image/svg+xml;base64,{source}"></a>
 <a href="{section.name}.jsonl">records</a>, <a href="{section.name}.png">picture</a></p>
 </section>
 """
+
+
+def _width_class(picture: bytes) -> str:
+    """Of a picture whose letters a phone would make too small: it is moved sideways there."""
+    width = re.search(rb'<svg[^>]* width="([0-9.]+)pt"', picture)
+    return ' class="wide" tabindex="0"' if width and float(width[1]) > _PHONE_POINTS else ""
 
 
 def _table(table: Table) -> str:
