@@ -399,6 +399,44 @@ def test_models_without_a_limit_of_rank_run_nearer_to_their_minimum(name, asked,
     assert (record["map"], record["columns"], record["per"]) == (name, 3, 0.5)
 
 
+def test_the_network_stops_where_it_predicts_development_speakers_best(monkeypatch):
+    entropies = {"dev": [3.0, 2.0, 2.5, 1.5, 1.6, 1.7, 1.8, 0.0], "test": [9.0] * 8}
+    seen = []
+
+    def epochs(part):
+        for k in range(8):
+            seen.append(part)
+            yield part, k
+
+    monkeypatch.setattr(fig2c, "_epochs", lambda task: epochs(task.part))
+    development, final = (
+        SimpleNamespace(part=part, cross_entropy=lambda found: entropies[found[0]][found[1]])
+        for part in ("dev", "test")
+    )
+    assert fig2c._network(development, final) == (("dev", 3), ("test", 3))
+    assert seen == ["dev"] * 7 + ["test"] * 4
+
+
+@pytest.mark.parametrize("name", [fig2c._LINEAR, fig2c._NETWORK])
+def test_reference_levels_are_decoded_with_weights_of_their_own(corpus, name, monkeypatch):
+    work = fig2c._Work(Data(corpus), "small")
+    work.recall_settings([{"bandwidth": 1.0, "penalty": 1.0, "bigram_weight": 9.0,
+                           "prior_weight": 9.0}])  # fmt: skip
+    used = []
+    errors = fig2c.Task.phone_errors
+    monkeypatch.setattr(
+        fig2c.Task,
+        "phone_errors",
+        lambda self, posteriors, **weights: (
+            used.append(weights) or errors(self, posteriors, **weights)
+        ),
+    )
+    record = fig2c._measure(work, name, 440, 0)
+    *tried, final = used
+    assert len(tried) == 15 and final in tried and final["bigram_weight"] < 9
+    assert record["cross_entropy"] < np.log(speech.N_STATES)
+
+
 class Parabola:
     """Features whose cross-entropy is least at one penalty."""
 
