@@ -1,13 +1,14 @@
 """Fig. 2a: cross-validation is what it says, errors are compared row by row, digits stand in."""
 
 import itertools
+from urllib.error import URLError
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 from sklearn.linear_model import RidgeClassifier
 
-from quadfeat.experiments import fig2a
+from quadfeat.experiments import datasets, fig2a
 from quadfeat.experiments.datasets import Data
 
 
@@ -107,6 +108,28 @@ def fabricated(width, wrong):
                 }
             )
     return records
+
+
+def test_a_fetched_mnist_is_divided_as_the_file_is(monkeypatch):
+    X = np.zeros((70_000, 784), dtype=np.uint8)
+    X[60_000:] = 255
+    y = np.array(["3"] * 60_000 + ["7"] * 10_000)
+    monkeypatch.setattr(datasets, "fetch_openml", lambda name, **options: (X, y))
+    data = datasets.Data(None, fetch=True)
+    images = data.mnist()
+    assert data.mnist_name() == images.name == "MNIST" and not data.substitute()
+    assert images.X_train.shape == (60_000, 784) and images.X_train.max() == 0
+    assert images.X_test.shape == (10_000, 784) and images.X_test.min() == 1
+    assert set(images.y_train) == {3} and set(images.y_test) == {7}
+
+
+def test_no_network_ends_in_one_sentence(monkeypatch):
+    def fail(name, **options):
+        raise URLError("no route")
+
+    monkeypatch.setattr(datasets, "fetch_openml", fail)
+    with pytest.raises(ValueError, match=r"--fetch could not download.*no route.*mnist\.npz"):
+        datasets.Data(None, fetch=True).mnist()
 
 
 def test_verdicts_of_fig2a_are_read_off_its_records():

@@ -165,6 +165,9 @@ def reproduce(
     data: Annotated[
         Path | None, typer.Option(help="Folder of data sets; else QUADFEAT_DATA.")
     ] = None,
+    fetch: Annotated[
+        bool, typer.Option("--fetch", help="Download MNIST where the folder lacks it.")
+    ] = False,
     out: Annotated[Path, typer.Option(help="Folder for the page, figures and records.")] = Path(
         "quadfeat-reproduce"
     ),
@@ -188,7 +191,7 @@ def reproduce(
             f"command without --redraw first"
         )
     if not redraw:
-        found = datasets.Data.find(data)
+        found = datasets.Data.find(data, fetch=fetch)
         plans, left_out = reproduction.plan(names, scale, found, out)
         if out.exists() and not out.is_dir():
             raise ValueError(f"--out names {out}, which is a file; name a folder")

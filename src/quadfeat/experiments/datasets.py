@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.datasets import load_digits
+from sklearn.datasets import fetch_openml, load_digits
 
 from . import speech
 
@@ -31,29 +32,33 @@ class Images(NamedTuple):
 
 @dataclass(frozen=True)
 class Data:
-    """Where data sets are found: a folder, or None where none was named."""
+    """Where data sets are found: a folder, or None where none was named.
+
+    With `fetch`, MNIST comes from scikit-learn's fetcher where the folder does not hold it.
+    """
 
     folder: Path | None
+    fetch: bool = False
 
     @classmethod
-    def find(cls, folder: Path | None = None) -> Self:
+    def find(cls, folder: Path | None = None, *, fetch: bool = False) -> Self:
         """The folder given, or the one that QUADFEAT_DATA names, or none.
 
         Raises
         ------
         ValueError
-            Where a folder was named and there is none of that name.
+            Where a folder was named and there is none of that name, or none of the data in it.
         """
         named = str(folder) if folder is not None else os.environ.get("QUADFEAT_DATA", "")
         if not named:
-            return cls(None)
+            return cls(None, fetch)
         if not Path(named).is_dir():
             option = "--data" if folder is not None else "QUADFEAT_DATA"
             raise ValueError(
                 f"{option} names {named!r}, which is not a folder; name one that holds mnist.npz "
                 f"and timit_sample_frames.npz, or none to use what scikit-learn ships"
             )
-        found = cls(Path(named))
+        found = cls(Path(named), fetch)
         if folder is not None and found._file(_MNIST) is None and not found._has_speech():
             raise ValueError(
                 f"--data names {named!r}, which holds neither {_MNIST} nor {_PACKED} nor "
@@ -67,11 +72,13 @@ class Data:
 
     def mnist_name(self) -> str:
         """Which digits `mnist` will give: "MNIST", or "digits" where its file is not there."""
-        return "digits" if self._file(_MNIST) is None else "MNIST"
+        return "MNIST" if self.fetch or self._file(_MNIST) is not None else "digits"
 
     def mnist(self) -> Images:
         """MNIST with its official split, or the 1797 small digits that scikit-learn ships."""
         path = self._file(_MNIST)
+        if path is None and self.fetch:
+            return _fetched_mnist()
         if path is None:
             X, y = load_digits(return_X_y=True)
             X, y = (X / 16).astype(np.float32), y.astype(np.int64)
@@ -126,7 +133,7 @@ class Data:
         where = f"{self.folder} holds no {_MNIST}" if self.folder else "no folder of data is named"
         return (
             f"Fig. 2a runs on the 1,797 small digits that scikit-learn ships: {where}; "
-            f"--data, or QUADFEAT_DATA, names one that holds it"
+            f"--data, or QUADFEAT_DATA, names one that holds it, --fetch downloads it"
         )
 
     def speech(self) -> list[speech.Utterance]:
@@ -146,6 +153,21 @@ class Data:
 
 
 _MNIST, _PACKED = "mnist.npz", "timit_sample_frames.npz"
+
+
+def _fetched_mnist() -> Images:
+    """MNIST from OpenML, kept in scikit-learn's own folder; the last 10,000 rows are the test."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about a cache that is not there yet
+            X, y = fetch_openml("mnist_784", version=1, return_X_y=True, as_frame=False)
+        X, y = _pixels(X), y.astype(np.int64)
+    except (*speech.UNREADABLE, ImportError) as error:
+        raise ValueError(
+            f"--fetch could not download MNIST ({error}); name a folder that holds {_MNIST} with "
+            f"--data, or leave --fetch out to use what scikit-learn ships"
+        ) from error
+    return Images(X[:60_000], y[:60_000], X[60_000:], y[60_000:], "MNIST", 28)
 
 
 def _pixels(X: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
