@@ -307,9 +307,9 @@ def test_a_region_must_be_given_and_finite():
         Region.of(d=2, box=[1.0, 1.0, 1.0])
 
 
-@pytest.mark.parametrize("value", ["a", -1, np.nan, np.inf, 1j, [1.0], None])
+@pytest.mark.parametrize("value", ["a", -1, np.nan, np.inf, 1j, [1.0]])
 def test_a_diameter_that_is_none_is_named(value):
-    with pytest.raises(ValueError, match=r"diameter must be.*4\.0, got|diameter=4\.0"):
+    with pytest.raises(ValueError, match=r"diameter must be.*4\.0, got"):
         Region.of(d=2, diameter=value)
 
 

@@ -289,6 +289,20 @@ def test_a_damaged_page_of_parquet_is_refused_by_name(table, tmp_path):
         _consume(path, y)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("part", [0.1, 0.3, 0.5, 0.7, 0.9])
+def test_a_damaged_array_of_an_archive_is_refused_by_name(table, tmp_path, part, order):
+    path, y = tmp_path / "t.npz", table[1]
+    whole_numbers = (1e6 * table[0]).astype(np.int64)  # whatever is read of them is finite
+    np.savez_compressed(path, X=np.asarray(whole_numbers, order=order))
+    whole = bytearray(path.read_bytes())
+    start = int(part * len(whole))
+    whole[start : start + 40] = bytes(40)
+    path.write_bytes(whole)
+    with pytest.raises(ValueError, match=r"'X' of .*t\.npz cannot be read: .*; copy it again"):
+        _consume(path, y, rows=100)
+
+
 @pytest.mark.parametrize("name", sorted(CONTAINERS.keys() - {"svmlight"}))
 def test_a_value_that_is_not_finite_is_found(name, table, tmp_path):
     X, y = table

@@ -46,6 +46,29 @@ def test_a_corrupt_mnist_is_named(tmp_path):
         Data(tmp_path).mnist()
 
 
+@pytest.mark.parametrize("where", range(0, 4000, 500))
+def test_an_archive_with_bytes_overwritten_is_named(tmp_path, where):
+    path, rng = tmp_path / "mnist.npz", np.random.default_rng(0)
+    X, y = rng.integers(0, 256, size=(2, 28, 28), dtype=np.uint8), np.zeros(2, dtype=np.uint8)
+    np.savez_compressed(path, X_train=X, y_train=y, X_test=X, y_test=y)
+    content = bytearray(path.read_bytes())
+    content[where : where + 40] = bytes(len(content[where : where + 40]))
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"mnist\.npz is not a readable MNIST.*copy it again"):
+        Data(tmp_path).mnist()
+
+
+def test_an_array_or_another_shape_is_no_mnist(tmp_path):
+    path = tmp_path / "mnist.npz"
+    with path.open("wb") as file:
+        np.save(file, np.zeros(3))
+    with pytest.raises(ValueError, match="is not a readable MNIST"):
+        Data(tmp_path).mnist()
+    np.savez(path, X_train=np.zeros((2, 9)), y_train=[0, 1], X_test=np.zeros((2, 9)), y_test=[0, 1])
+    with pytest.raises(ValueError, match="is not a readable MNIST"):
+        Data(tmp_path).mnist()
+
+
 def test_mnist_is_read_with_its_official_split(data_folder):
     images = Data(data_folder).mnist()
     assert images.X_train.shape == (60_000, 784) and images.X_test.shape == (10_000, 784)

@@ -10,7 +10,9 @@ import importlib
 import io
 import os
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+# What zipfile and NumPy raise on an archive of arrays that is damaged, or is none.
+DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError)
 _CHUNK = 1 << 22  # bytes of a text file that are parsed at a time
 
 
@@ -143,11 +147,8 @@ class _Member:
     def __init__(self, path: Path, key: str) -> None:
         self._path = path
         self._key = key
-        try:
-            with self._open() as stream:
-                self._header(stream)
-        except (zipfile.BadZipFile, ValueError, EOFError, OSError) as error:
-            raise ValueError(f"array {key!r} of {path} cannot be read: {error}") from None
+        with self._errors(), self._open() as stream:
+            self._header(stream)
         if self.dtype.hasobject:
             raise ValueError(
                 f"array {key!r} of {path} holds Python objects, which could run code when they "
@@ -173,22 +174,30 @@ class _Member:
         )
         self.shape, self.fortran, self.dtype = parse(stream)
 
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except DAMAGED as error:
+            text = f"array {self._key!r} of {self._path} cannot be read: {error}; copy it again"
+            raise ValueError(text) from None
+
     def batches(self, first: int, rows: int) -> Iterator[Any]:
         if self.fortran and len(self.shape) > 1:
-            with np.load(self._path, allow_pickle=False) as arrays:
+            with self._errors(), np.load(self._path, allow_pickle=False) as arrays:
                 whole = arrays[self._key]
             for start in range(first, len(self), rows):
                 yield whole[start : start + rows]
             return
         width = int(np.prod(self.shape[1:])) * self.dtype.itemsize
-        with self._open() as stream:
+        with self._errors(), self._open() as stream:
             self._header(stream)
             _skip(stream, first * width)
             for start in range(first, len(self), rows):
                 count = min(rows, len(self) - start)
                 data = stream.read(count * width)
                 if len(data) < count * width:
-                    raise ValueError(f"array {self._key!r} of {self._path} ends in row {start}")
+                    raise ValueError(f"it ends in row {start}")
                 yield np.frombuffer(data, dtype=self.dtype).reshape(count, *self.shape[1:])
 
 

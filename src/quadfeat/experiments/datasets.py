@@ -59,7 +59,7 @@ class Data:
                 f"and timit_sample_frames.npz, or none to use what scikit-learn ships"
             )
         found = cls(Path(named), fetch)
-        if folder is not None and found._file(_MNIST) is None and not found._has_speech():
+        if folder is not None and found.mnist_name() == "digits" and not found._has_speech():
             raise ValueError(
                 f"--data names {named!r}, which holds neither {_MNIST} nor {_PACKED} nor "
                 f"recordings in TIMIT's layout; name one that does, or none"
@@ -98,7 +98,7 @@ class Data:
                 "MNIST",
                 28,
             )
-        except speech.UNREADABLE as error:
+        except speech.NOT_ARRAYS as error:
             raise ValueError(f"{path} is not a readable MNIST ({error}); copy it again") from error
 
     def speech_name(self) -> str:
@@ -162,7 +162,7 @@ def _fetched_mnist() -> Images:
             warnings.simplefilter("ignore")  # about a cache that is not there yet
             X, y = fetch_openml("mnist_784", version=1, return_X_y=True, as_frame=False)
         X, y = _pixels(X), y.astype(np.int64)
-    except (*speech.UNREADABLE, ImportError) as error:
+    except (*speech.NOT_ARRAYS, ImportError) as error:
         raise ValueError(
             f"--fetch could not download MNIST ({error}); name a folder that holds {_MNIST} with "
             f"--data, or leave --fetch out to use what scikit-learn ships"

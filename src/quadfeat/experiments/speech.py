@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import struct
-import zipfile
-import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,12 +14,13 @@ import numpy.typing as npt
 from scipy.io import wavfile
 from scipy.linalg import eigh
 
+from quadfeat._readers import DAMAGED
+
 Frames = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int64]
 Part = Literal["train", "dev", "test"]
 
-# What NumPy raises on an archive that is damaged, or none.
-UNREADABLE = (OSError, KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile, zlib.error)
+NOT_ARRAYS = (*DAMAGED, KeyError, TypeError)  # damaged, without an array, or a single one
 
 # --- phones: 61 are written, 48 are modelled, 39 are scored (Lee and Hon, 1989) ------------------
 _WRITTEN = (
@@ -113,7 +112,7 @@ def read_packed(path: Path) -> list[Utterance]:
             arrays = {
                 name: packed[name] for name in ("X", "utt", "utts", "y61", "state", "names61")
             }
-    except UNREADABLE as error:
+    except NOT_ARRAYS as error:
         raise ValueError(
             f"{path} is not a readable archive of speech frames ({error}); copy it again"
         ) from error
