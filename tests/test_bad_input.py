@@ -14,6 +14,7 @@ CASES = [
     (qf.RandomFourier(qf.Gaussian(-1.0)), X, ValueError, r"gamma.*positive.*-1.0"),
     (qf.RandomFourier(qf.Gaussian(0)), X, ValueError, r"gamma.*0"),
     (qf.RandomFourier(qf.Gaussian(np.nan)), X, ValueError, r"gamma.*nan"),
+    (qf.RandomFourier(qf.Gaussian(10**400)), X, ValueError, r"gamma.*finite.*1000"),
     (qf.RandomFourier(qf.Gaussian(None)), X, TypeError, r"gamma.*None"),
     (qf.RandomFourier(qf.Gaussian("auto")), X, ValueError, r"gamma.*'scale' or 'median'.*'auto'"),
     (qf.RandomFourier(qf.Gaussian(1 + 2j)), X, TypeError, r"gamma.*1\.0.*1\+2j"),

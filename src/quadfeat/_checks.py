@@ -32,7 +32,10 @@ def check_positive(name: str, value: Any, *, example: str = "1.0") -> float:
     scalar = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
     if isinstance(scalar, bool) or not isinstance(scalar, Real):
         raise TypeError(f"{name} must be a positive number such as {example}, got {value!r}")
-    number = float(scalar)
+    try:
+        number = float(scalar)
+    except OverflowError:  # a whole number beyond all floats
+        number = np.inf
     if not 0 < number < np.inf:
         raise ValueError(
             f"{name} must be a positive finite number such as {example}, got {value!r}"
