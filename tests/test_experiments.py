@@ -251,6 +251,36 @@ def test_wrong_names_and_scales_exit_with_two_and_a_wrong_folder_makes_nothing(r
     assert not reproduce.out.exists()
 
 
+def test_redrawing_another_scale_than_was_run_says_so(reproduce):
+    reproduce("all")
+    result = reproduce("all", "--redraw", "--scale", "paper")
+    assert isinstance(result.exception, ValueError)
+    assert "no records of --scale paper" in str(result.exception)
+
+
+def test_a_file_for_the_folder_is_named_and_kept(reproduce):
+    reproduce.out.parent.mkdir()
+    reproduce.out.write_text("mine")
+    result = reproduce("all")
+    assert isinstance(result.exception, ValueError) and "is a file" in str(result.exception)
+    assert reproduce.out.read_text() == "mine"
+
+
+def test_a_folder_without_any_data_is_refused_unless_mnist_is_to_be_fetched(reproduce, tmp_path):
+    result = reproduce("all", "--data", str(tmp_path))
+    assert isinstance(result.exception, ValueError) and "holds neither" in str(result.exception)
+    assert not reproduce.out.exists()
+    assert reproduce("all", "--data", str(tmp_path), "--fetch").exit_code == 0
+
+
+def test_the_command_says_what_stands_in_for_mnist(reproduce, parabola, monkeypatch):
+    monkeypatch.setitem(sys.modules, "quadfeat.experiments.fig2a", parabola)
+    monkeypatch.setattr(cli, "EXPERIMENTS", ("fig2a",))
+    said = " ".join(reproduce("fig2a").output.split())
+    assert "note: Fig. 2a runs on the 1,797 small digits that scikit-learn ships" in said
+    assert "note:" not in reproduce("fig2a", "--fetch").output
+
+
 def test_what_a_finished_cell_found_is_recalled_for_later_ones(parabola, tmp_path):
     recalled = []
     plain = parabola.cells

@@ -10,7 +10,7 @@ from html import escape
 
 from .frame import Finished, Table, Verdict
 
-_PHONE_POINTS = 450  # a wider picture has letters below 7 pixels on 343
+_PHONE_POINTS = 450  # in a wider picture, letters of 10 points are below 8 of a phone's 343 pixels
 _BADGES = {True: ("holds", "✓"), False: ("fails", "✗"), None: ("open", "?")}
 
 _STYLE = """

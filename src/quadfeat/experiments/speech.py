@@ -164,6 +164,7 @@ def _read_recording(path: Path, root: Path) -> Utterance:
         raise ValueError(f"{path} has no recording beside it; {path.stem}.WAV is missing")
     starts, ends, spoken = read_phones(path)
     samples = read_audio(audio)
+    # A last phone may be marked to end a little late; more than 0.1 s is another recording.
     if ends[-1] > len(samples) + RATE // 10:
         raise ValueError(
             f"{audio} has {len(samples)} samples, and the phones beside it end at {ends[-1]}; "
@@ -211,6 +212,8 @@ def read_audio(path: Path) -> npt.NDArray[np.float64]:
         raise ValueError(f"{path} is neither a NIST sphere nor a RIFF file; copy it again")
     if rate != RATE or samples.ndim != 1 or samples.dtype.itemsize != 2:
         raise ValueError(f"{path} must hold one channel of 16-bit samples at {RATE} Hz")
+    if len(samples) < WINDOW:
+        raise ValueError(f"{path} has {len(samples)} samples, less than 25 ms; copy it again")
     return np.asarray(samples, dtype=np.float64)
 
 
@@ -233,8 +236,6 @@ def _sphere(raw: bytes, path: Path) -> tuple[int, npt.NDArray[np.int16]]:
 
 def log_mel(samples: npt.NDArray[np.float64]) -> Frames:
     """log(1 + power) in 40 mel bands from 0 to 8 kHz: 25 ms Hamming windows every 10 ms."""
-    if len(samples) < WINDOW:
-        raise ValueError(f"a recording of {len(samples)} samples is shorter than one 25 ms window")
     emphasised = np.append(samples[0], samples[1:] - 0.97 * samples[:-1])
     windows = np.lib.stride_tricks.sliding_window_view(emphasised, WINDOW)[::HOP]
     power = np.abs(np.fft.rfft(windows * np.hamming(WINDOW), _N_FFT)) ** 2
