@@ -11,7 +11,7 @@ import pytest
 from scipy.io import wavfile
 
 from quadfeat import Gaussian, RandomFourier
-from quadfeat.experiments import fig2b, fig2c, speech
+from quadfeat.experiments import fig2b, fig2c, references, speech
 from quadfeat.experiments.datasets import Data, MissingData
 from quadfeat.experiments.decoding import PhoneModel, decode, edit_distance
 from quadfeat.experiments.recogniser import StateFeatures, Task
@@ -177,6 +177,15 @@ def test_a_recording_shorter_than_its_phones_is_named(tmp_path):
     (folder / "SI1.PHN").write_text("0 3000 h#\n")
     with pytest.raises(ValueError, match="no speakers for dev"):
         Data(tmp_path).speech()
+
+
+def test_a_recording_shorter_than_a_window_is_named(tmp_path):
+    path = tmp_path / "SI1.WAV"
+    path.write_bytes(sphere(np.zeros(speech.WINDOW - 1)))
+    with pytest.raises(ValueError, match=r"SI1\.WAV has 399 samples, less than 25 ms"):
+        speech.read_audio(path)
+    path.write_bytes(sphere(np.zeros(speech.WINDOW)))
+    assert len(speech.log_mel(speech.read_audio(path))) == 1
 
 
 # --- rows ----------------------------------------------------------------------------------------
@@ -385,16 +394,16 @@ def test_the_network_stops_where_it_predicts_development_speakers_best(monkeypat
             seen.append(part)
             yield part, k
 
-    monkeypatch.setattr(fig2c, "_epochs", lambda task: epochs(task.part))
+    monkeypatch.setattr(references, "_epochs", lambda task: epochs(task.part))
     development, final = (
         SimpleNamespace(part=part, cross_entropy=lambda found: entropies[found[0]][found[1]])
         for part in ("dev", "test")
     )
-    assert fig2c._network(development, final) == (("dev", 3), ("test", 3))
+    assert references._network(development, final) == (("dev", 3), ("test", 3))
     assert seen == ["dev"] * 7 + ["test"] * 4
 
 
-@pytest.mark.parametrize("name", [fig2c._LINEAR, fig2c._NETWORK])
+@pytest.mark.parametrize("name", list(references.REFERENCES))
 def test_reference_levels_are_decoded_with_weights_of_their_own(corpus, name, monkeypatch):
     work = fig2c._Work(Data(corpus), "small")
     work.recall_settings([{"bandwidth": 1.0, "penalty": 1.0, "bigram_weight": 9.0,
@@ -478,7 +487,7 @@ def test_ratios_of_fig2b_are_read_off_its_records():
 def records_of_fig2c():
     rng = np.random.default_rng(0)
     phones = rng.integers(20, 40, size=30)
-    names = [*fig2c._MAPS, fig2c._LINEAR, fig2c._NETWORK]
+    names = [*fig2c._MAPS, *references.REFERENCES]
     names += [name + fig2c._FULL_RANK for name in fig2c._SHARES]
     better = {
         each + model for each in ("pruned", "Hermite-Mercer") for model in ("", fig2c._FULL_RANK)
@@ -498,7 +507,9 @@ def records_of_fig2c():
                 "phones": phones.tolist(),
             }
         )
-    return records
+    compared = {"width": fig2c._compared("reweighted", 2000)}
+    wide = [r for r in records if r["map"].startswith("reweighted") and r["width"] == 2000]
+    return [*records, *(r | compared for r in wide)]
 
 
 def test_fig2c_is_judged_with_its_sampling_error():
@@ -516,7 +527,8 @@ def test_fig2c_is_judged_with_its_sampling_error():
     network = next(v for v in fig2c.verdicts(records) if "neural" in v.claim)
     assert network.holds is None and "±" in network.measured
     perfect = [
-        r | {"errors": [0] * 30, "per": 0.0} if r["map"] == fig2c._NETWORK else r for r in records
+        r | {"errors": [0] * 30, "per": 0.0} if r["map"] == references.NETWORK else r
+        for r in records
     ]
     assert next(v for v in fig2c.verdicts(perfect) if "neural" in v.claim).holds is False
     rate, error = fig2c._rate(records, "random", 2000)

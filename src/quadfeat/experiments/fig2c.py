@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from functools import cache, cached_property
-from itertools import islice, product
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
-from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from quadfeat.rules import Floats
 
@@ -22,6 +17,7 @@ from .datasets import Data
 from .fig2b import speech_kernel
 from .frame import Cell, Key, Record, Table, Verdict
 from .recogniser import StateFeatures, Task
+from .references import LINEAR, NETWORK, REFERENCES
 from .speech import select
 
 TITLE = "Fig. 2c: phone error rate"
@@ -48,11 +44,20 @@ VERSION = 6
 
 RANK = 35
 _LEARN_EVERY = {"small": 2, "paper": 1}  # of the frames
-_RUNS = {"small": {125: 1, 250: 1, 500: 1}, "paper": {500: 10, 1000: 10, 2000: 10}}
+_WIDTHS = {"small": (125, 250, 500), "paper": (500, 1000, 2000)}
+_RUNS = {"small": 1, "paper": 10}
 _TUNING_COLUMNS = {"small": 125, "paper": 500}
 _MAPS = ("random", "Halton", "subsampled", "reweighted", "pruned", "Hermite-Mercer", "compressed")
 _FULL_RANK = ", full rank"  # of a map's name, where the model has no limit of rank
-_SHARES = {"random": 1, "reweighted": 1, "pruned": 2, "Hermite-Mercer": 4, "compressed": 4}
+# The widths at which maps are compared with random features, as shares of its own. Reweighting
+# leaves out a third of a grid's points or a little less: two thirds of random's columns are left.
+_SHARES = {
+    "random": 1.0,
+    "reweighted": 0.95,
+    "pruned": 0.5,
+    "Hermite-Mercer": 0.25,
+    "compressed": 0.25,
+}
 _DETERMINISTIC = ("Hermite-Mercer",)
 _BANDWIDTHS = (0.7, 1.0, 1.4, 2.0)  # median distances
 _PENALTIES = tuple(8e-6 * 2.0**k for k in range(-5, 6))  # of a row, for features of length 1
@@ -61,8 +66,6 @@ _FULL_RANK_TOLERANCE = 1e-5  # its minimum is one: at 1e-7 the fourth digit is a
 _BIGRAM_WEIGHTS = (0.5, 1.0, 1.5, 2.0, 3.0)
 _PRIOR_WEIGHTS = (0.5, 0.75, 1.0)
 _SEED_DEVIATION = 0.013  # of the cross-entropy: five runs of random, 500 columns, small scale
-_PATIENCE = 3  # epochs of the network beyond its best
-_LINEAR, _NETWORK = "linear, 440 inputs", "network, 512 units"
 
 
 class _Settings(NamedTuple):
@@ -190,8 +193,8 @@ def cells(scale: str, data: Data) -> list[Cell]:
         key: Key = {"map": name, "width": width, "seed": seed, "data": name_of_data}
         return Cell(key, run, cost=_seconds(name, width, scale))
 
-    def runs(name: str, width: int) -> range:
-        return range(1 if name in _DETERMINISTIC else _RUNS[scale][width])
+    def runs(name: str) -> range:
+        return range(1 if name in _DETERMINISTIC else _RUNS[scale])
 
     def settings() -> list[Record]:
         chosen, tried = work.tuned
@@ -206,39 +209,41 @@ def cells(scale: str, data: Data) -> list[Cell]:
             cell(name, width, seed)
             for name in _MAPS
             for width in _widths(name, scale)
-            for seed in runs(name, width)
+            for seed in runs(name)
         ),
         *(
-            cell(name + _FULL_RANK, max(_RUNS[scale]) // share, seed)
-            for name, share in _SHARES.items()
-            for seed in runs(name, max(_RUNS[scale]) // share)
+            cell(name + _FULL_RANK, _compared(name, max(_WIDTHS[scale])), seed)
+            for name in _SHARES
+            for seed in runs(name)
         ),
-        cell(_LINEAR, 440, 0),
-        cell(_NETWORK, 440, 0),
+        cell(LINEAR, 440, 0),
+        cell(NETWORK, 440, 0),
     ]
 
 
-def _widths(name: str, scale: str) -> tuple[int, ...]:
+def _compared(name: str, widest: int) -> int:
+    """The width at which a map is compared with random features of the greatest width."""
+    return round(_SHARES[name] * widest)
+
+
+def _widths(name: str, scale: str) -> list[int]:
     """All widths at the paper's scale; at a small one, those that the verdicts speak of."""
-    widths = tuple(_RUNS[scale])
-    if scale == "paper":
-        return widths
-    if name == "Hermite-Mercer":
-        return widths[::2]
-    if name == "compressed":
-        return widths[:1]
-    return widths[1:] if name in ("random", "pruned") else widths[-1:]
+    widths: tuple[int, ...] = _WIDTHS[scale]
+    if scale == "small":
+        widths = {"random": widths[1:], "compressed": ()}.get(name, widths[-1:])
+    compared = {_compared(name, max(_WIDTHS[scale]))} if name in _SHARES else set()
+    return sorted({*widths, *compared})
 
 
 def _measure(work: _Work, name: str, width: int, seed: int) -> Record:
-    reference = name in (_LINEAR, _NETWORK)
+    reference = name in REFERENCES
     task, settings = work.final_task(stacked=reference), work.tuned[0]
     weights = {field: getattr(settings, field) for field in ("bigram_weight", "prior_weight")}
     start = time.perf_counter()
     if reference:
         columns = width
         development = work.development_task(stacked=True)
-        tried, posteriors = _REFERENCES[name](development, task)
+        tried, posteriors = REFERENCES[name](development, task)
         weights = _decoding(development, tried)[0]
     else:
         full = name.endswith(_FULL_RANK)
@@ -267,47 +272,9 @@ def _measure(work: _Work, name: str, width: int, seed: int) -> Record:
     }
 
 
-# --- reference levels, on the stacked inputs: of development and of test speakers ----------------
-def _linear(development: Task, final: Task) -> tuple[list[Floats], list[Floats]]:
-    def learned(task: Task) -> list[Floats]:
-        logistic = LogisticRegression(C=0.01, max_iter=400, tol=1e-3)
-        model = make_pipeline(StandardScaler(), logistic).fit(task.X, task.y)
-        return task.log_posteriors(model.predict_proba(task.judged), model.classes_)
-
-    return learned(development), learned(final)
-
-
-def _network(development: Task, final: Task) -> tuple[list[Floats], list[Floats]]:
-    """After as many epochs as predict the states of development speakers best.
-
-    Frames held out at random would not do: their neighbours are learned from.
-    """
-    entropies, tried = [], []
-    for posteriors in _epochs(development):
-        tried.append(posteriors)
-        entropies.append(development.cross_entropy(posteriors))
-        if len(tried) >= int(np.argmin(entropies)) + 1 + _PATIENCE:
-            break
-    best = int(np.argmin(entropies))
-    return tried[best], next(islice(_epochs(final), best, None))
-
-
-def _epochs(task: Task) -> Iterator[list[Floats]]:
-    """Log posteriors after each pass of a network over the rows, without end."""
-    scaler = StandardScaler().fit(task.X)
-    X, judged = scaler.transform(task.X), scaler.transform(task.judged)
-    model = MLPClassifier((512,), random_state=0)
-    while True:
-        model.partial_fit(X, task.y, classes=np.unique(task.y))
-        yield task.log_posteriors(model.predict_proba(judged), model.classes_)
-
-
-_REFERENCES = {_LINEAR: _linear, _NETWORK: _network}
-
-
 def _seconds(name: str, width: int, scale: str) -> float:
     """Expected time of a cell on two cores."""
-    whole = {"tuning": 5.0 + 0.02 * width, _LINEAR: 15.0, _NETWORK: 15.0}
+    whole = {"tuning": 5.0 + 0.02 * width, LINEAR: 15.0, NETWORK: 15.0}
     return whole.get(name, 3.0 + 0.009 * width) / _LEARN_EVERY[scale]
 
 
@@ -320,7 +287,7 @@ def draw(records: list[Record]) -> Any:
         rates = _against_columns(records, name, "per")
         # Bands of deviations, all far within the sampling error, would hide each other.
         rates._replace(mean=100 * rates.mean, deviation=0 * rates.deviation).draw(right, name)
-    for name, line in ((_LINEAR, (0, (1, 1.5))), (_NETWORK, (0, (6, 2)))):
+    for name, line in ((LINEAR, (0, (1, 1.5))), (NETWORK, (0, (6, 2)))):
         rate = 100 * _only(records, name)["per"]
         right.axhline(rate, color="#444444", linestyle=line, linewidth=1.2, label=name)
     widest = max(record["columns"] for record in _of_maps(records))
@@ -329,10 +296,12 @@ def draw(records: list[Record]) -> Any:
         [1.18 * widest], [100 * rate], [100 * error], color="#444444", capsize=4, fmt="none"
     )
     right.text(1.24 * widest, 100 * rate, "sampling\nerror", va="center", fontsize=8)
+    # Of reweighted grids two are nearly as wide as each other: their labels would overlap.
+    ticks = sorted({r["width"] for r in _of_maps(records) if r["map"] != "reweighted"})
     for ax in (left, right):
         ax.set_xscale("log")
         ax.set_xlabel("columns")
-        drawing.plain_ticks(ax.xaxis, sorted({record["width"] for record in _of_maps(records)}))
+        drawing.plain_ticks(ax.xaxis, ticks)
         drawing.tidy(ax)
     left.set_ylabel("state cross-entropy, nats per frame")
     right.set_ylabel("phone error rate, %")
@@ -453,7 +422,7 @@ def _against_network(records: list[Record]) -> Verdict:
     width = _widest(records)
     base, phones = _mean_errors(records, "random", width)
     rate = float(base.sum() / phones.sum())
-    linear, network = (_only(records, name) for name in (_LINEAR, _NETWORK))
+    linear, network = (_only(records, name) for name in (LINEAR, NETWORK))
     more = base - np.array(network["errors"])
     gap, error = float(more.sum() / phones.sum()), _sampling_error(more, phones)
     entropy = _entropy(records, "random", width)[0]
@@ -476,8 +445,8 @@ def _entropies(records: list[Record]) -> list[Verdict]:
     top = _widest(records)
     single = {record["seed"] for record in _of_maps(records)} == {0}
     made = []
-    for name, share in list(_SHARES.items())[1:]:
-        width = top // share
+    for name in list(_SHARES)[1:]:
+        width = _compared(name, top)
         full, limited = (_Gap.found(records, name, width, each) for each in (_FULL_RANK, ""))
         columns = float(curve(records, "width", "columns", map=name, width=width).mean[0])
         said = "slightly better at equal width" if name == "reweighted" else "not in the paper"
