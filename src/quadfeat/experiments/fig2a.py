@@ -7,7 +7,6 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 from scipy.stats import binomtest
 
 from quadfeat import Convolution, Gaussian, KernelFeatures
@@ -16,6 +15,7 @@ from quadfeat.fitting import Curvature, Rows, fit_loss, fit_ridge, ridge_sums
 from quadfeat.losses import indicators
 from quadfeat.models import KernelClassifier
 from quadfeat.rules import Floats
+from quadfeat.solvers import InPlaceCholesky
 from quadfeat.streaming import Checkpoint
 
 from . import drawing
@@ -169,9 +169,10 @@ def cross_validated(
         mean, height = mean / n, height / n
         gram -= n * np.outer(mean, mean)
         cross -= n * np.outer(mean, height)
+        cholesky = InPlaceCholesky(gram)
         for alpha in alphas:
-            system = gram + alpha * np.eye(len(gram))
-            weights = cho_solve(cho_factor(system, overwrite_a=True), cross)
+            cholesky.factor(alpha)
+            weights = cholesky.solve(cross)
             scores = Z[fold] @ weights.astype(Z.dtype) + (height - mean @ weights)
             right[alpha] += int(np.sum(classes[scores.argmax(axis=1)] == y[fold]))
     return {alpha: count / len(y) for alpha, count in right.items()}
