@@ -289,12 +289,29 @@ def test_a_damaged_page_of_parquet_is_refused_by_name(table, tmp_path):
         _consume(path, y)
 
 
+def test_an_archive_of_an_unknown_kind_or_that_is_gone_is_told_apart(table, tmp_path):
+    path = tmp_path / "t.npz"
+    np.savez(path, X=table[0])
+    whole = path.read_bytes()
+    unknown = bytearray(whole)
+    unknown[whole.index(b"PK\x01\x02") + 6] = 122  # the version of zip that it needs: 12.2
+    path.write_bytes(unknown)
+    with pytest.raises(ValueError, match=r"t\.npz cannot be read: zip file version.*copy it"):
+        source(path)
+    path.write_bytes(whole)
+    opened = source(path)
+    path.unlink()
+    with pytest.raises(FileNotFoundError, match=r"t\.npz"):
+        list(opened.blocks())
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 @pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("part", [0.1, 0.3, 0.5, 0.7, 0.9])
-def test_a_damaged_array_of_an_archive_is_refused_by_name(table, tmp_path, part, order):
+@pytest.mark.parametrize("part", [0.1, 0.5, 0.9])
+def test_a_damaged_array_of_an_archive_is_refused_by_name(table, tmp_path, part, order, save):
     path, y = tmp_path / "t.npz", table[1]
     whole_numbers = (1e6 * table[0]).astype(np.int64)  # whatever is read of them is finite
-    np.savez_compressed(path, X=np.asarray(whole_numbers, order=order))
+    save(path, X=np.asarray(whole_numbers, order=order))
     whole = bytearray(path.read_bytes())
     start = int(part * len(whole))
     whole[start : start + 40] = bytes(40)

@@ -21,7 +21,7 @@ import numpy as np
 from scipy import sparse
 
 # What zipfile and NumPy raise on an archive of arrays that is damaged, or is none.
-DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError)
+DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError)
 _CHUNK = 1 << 22  # bytes of a text file that are parsed at a time
 
 
@@ -113,11 +113,9 @@ def _npy(path: Path, wanted: Wanted, rows: int) -> Table:
 
 def _npz(path: Path, wanted: Wanted, rows: int) -> Table:
     """Members are decompressed as they are read; one in Fortran order is read whole."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            keys = [name.removesuffix(".npy") for name in archive.namelist()]
-    except (zipfile.BadZipFile, OSError) as error:
-        raise ValueError(f"{path} cannot be read as an NPZ file: {error}") from None
+    with _damage(f"{path}"), zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+    keys = [name.removesuffix(".npy") for name in names if name.endswith(".npy")]
     targets = wanted.targets() or (["y"] if "y" in keys else [])
     if len(targets) > 1:
         raise ValueError(f"y={wanted.target!r}: the target in an NPZ file is one array, one key")
@@ -141,21 +139,33 @@ def _npz(path: Path, wanted: Wanted, rows: int) -> Table:
     return Table(lengths[0], None, read)
 
 
+@contextmanager
+def _damage(what: str) -> Iterator[None]:
+    """Damage in one sentence; a file that is gone or forbidden has an error of its own."""
+    try:
+        yield
+    except (FileNotFoundError, PermissionError):
+        raise
+    except DAMAGED as error:
+        raise ValueError(f"{what} cannot be read: {error}; copy it again") from None
+
+
 class _Member:
     """One array of an NPZ file, read in order without being held."""
 
     def __init__(self, path: Path, key: str) -> None:
         self._path = path
         self._key = key
-        with self._errors(), self._open() as stream:
+        self._what = f"array {key!r} of {path}"
+        with _damage(self._what), self._open() as stream:
             self._header(stream)
         if self.dtype.hasobject:
             raise ValueError(
-                f"array {key!r} of {path} holds Python objects, which could run code when they "
+                f"{self._what} holds Python objects, which could run code when they "
                 f"are read; save it as numbers, or as text (dtype=str)"
             )
         if not self.shape:
-            raise ValueError(f"array {key!r} of {path} is a single number, not rows")
+            raise ValueError(f"{self._what} is a single number, not rows")
 
     def __len__(self) -> int:
         return int(self.shape[0])
@@ -174,30 +184,22 @@ class _Member:
         )
         self.shape, self.fortran, self.dtype = parse(stream)
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except DAMAGED as error:
-            text = f"array {self._key!r} of {self._path} cannot be read: {error}; copy it again"
-            raise ValueError(text) from None
-
     def batches(self, first: int, rows: int) -> Iterator[Any]:
         if self.fortran and len(self.shape) > 1:
-            with self._errors(), np.load(self._path, allow_pickle=False) as arrays:
+            with _damage(self._what), np.load(self._path, allow_pickle=False) as arrays:
                 whole = arrays[self._key]
             for start in range(first, len(self), rows):
                 yield whole[start : start + rows]
             return
         width = int(np.prod(self.shape[1:])) * self.dtype.itemsize
-        with self._errors(), self._open() as stream:
+        with _damage(self._what), self._open() as stream:
             self._header(stream)
             _skip(stream, first * width)
             for start in range(first, len(self), rows):
                 count = min(rows, len(self) - start)
                 data = stream.read(count * width)
                 if len(data) < count * width:
-                    raise ValueError(f"it ends in row {start}")
+                    raise ValueError(f"it ends in row {start + len(data) // width}")
                 yield np.frombuffer(data, dtype=self.dtype).reshape(count, *self.shape[1:])
 
 
