@@ -5,7 +5,7 @@ from urllib.error import URLError
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, norm
 from sklearn.linear_model import RidgeClassifier
 
 from quadfeat.experiments import datasets, fig2a
@@ -172,16 +172,31 @@ def test_verdicts_of_fig2a_are_read_off_its_records():
     assert len(fig2a.draw(same).axes) == 2
 
 
-def test_one_seed_of_several_that_differs_by_chance_decides_nothing():
-    records = fabricated(28_800, {"random": 170, "subsampled": 170, fig2a._PLAIN: 160})
+def test_seeds_are_judged_together_and_rows_are_what_is_independent():
+    names = {"random": 170, "subsampled": 170, fig2a._PLAIN: 160}
 
-    def with_more_wrong(extra):
-        def differs(r):
-            return r["map"] == "subsampled" and (r["seed"], r["width"]) == (0, 28_800)
+    def judged(*extra, loss="ridge"):
+        """Rows more that the grid has wrong, or random features if below 0, with each seed."""
+        records = []
+        for r in fabricated(28_800, names):
+            if r["map"] in ("random", "subsampled") and r["width"] == 28_800:
+                more = extra[r["seed"]] * (1 if r["map"] == "subsampled" else -1)
+                first = 1000 * (1 + r["seed"])
+                if r["loss"] == loss:
+                    r = r | {"wrong": r["wrong"] + list(range(first, first + more))}
+            records.append(r)
+        return fig2a.verdicts(records)[0].holds
 
-        more = list(range(1000, 1000 + extra))
-        return [r | {"wrong": r["wrong"] + more} if differs(r) else r for r in records]
+    # Each row of k that differ counts 1: p = 2 Phi(-sqrt(k)), to be below 0.025 for two losses.
+    assert judged(3, 2) is None and judged(3, 3) is False
+    assert judged(-3, -2) is None and judged(-3, -3) is True
+    assert judged(9, -9) is None and judged(9, -30) is True
+    assert judged(-3, -3, loss="squared_hinge") is True
 
-    # McNemar's p-values of k rows wrong by one alone are 2 / 2^k: 0.03 and 0.016.
-    assert fig2a.verdicts(with_more_wrong(6))[0].holds is None
-    assert fig2a.verdicts(with_more_wrong(7))[0].holds is False
+
+def test_a_row_that_is_wrong_with_all_seeds_counts_as_one():
+    pair = fig2a._Pair({"wrong": [], "tested": 99}, {"wrong": [1, 2, 3], "tested": 99})
+    # Three rows, whatever the seeds: the sum and its root of squares grow alike.
+    assert fig2a._p_value([pair] * 2) == pytest.approx(2 * norm.sf(np.sqrt(3)))
+    assert fig2a._p_value([pair] * 5) == pytest.approx(2 * norm.sf(np.sqrt(3)))
+    assert fig2a._p_value([pair]) == pytest.approx(0.25)  # exactly: all of three on one side
