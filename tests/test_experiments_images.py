@@ -172,6 +172,19 @@ def test_verdicts_of_fig2a_are_read_off_its_records():
     assert len(fig2a.draw(same).axes) == 2
 
 
+@pytest.mark.parametrize("scale", ["small", "paper"])
+def test_the_cells_of_fig2a_are_all_that_its_page_needs(scale):
+    keys = [cell.key for cell in fig2a.cells(scale, Data(None)) if cell.key["map"] != "tuning"]
+    form = fabricated(28_800, {"random": 9, "subsampled": 9, fig2a._PLAIN: 9})[1]
+    records = [
+        form | {"map": key["map"], "width": key["width"], "seed": key["seed"], "loss": loss}
+        for key in keys
+        for loss in fig2a._LOSSES
+    ]
+    assert len(fig2a.verdicts(records)) == 5
+    assert fig2a.draw(records).axes and len(fig2a.tables(records)) == 2
+
+
 def test_seeds_are_judged_together_and_rows_are_what_is_independent():
     names = {"random": 170, "subsampled": 170, fig2a._PLAIN: 160}
 

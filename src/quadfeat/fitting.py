@@ -27,8 +27,8 @@ _TRIAL_PASSES = 100  # of a fit that only tells whether an alpha is good
 _NEARBY = 2.0  # ratio of penalties whose factors are taken for each other
 # Columns up to which a descent is preconditioned by an inverse, which NumPy multiplies by like the
 # features. A solve takes SciPy's OpenBLAS, and the waiting threads of the two take the cores from
-# each other: descents were up to twice as slow. Beyond, the inverse costs more than it saves.
-_INVERTED = 3000
+# each other: descents were up to twice as slow. Beyond, the inverse costs what it saves.
+_INVERTED = 2048
 _HELD_OUT = 5  # every fifth row of a sample judges the penalty
 
 
@@ -285,7 +285,7 @@ def fit_loss(
 
 
 class Curvature:
-    """The curvature c Z'WZ + alpha I of any loss and alpha, in the memory of one gram (or two).
+    """The curvature c Z'WZ + alpha I of any loss and alpha, in the memory of one gram.
 
     An intercept is the value at the mean row, b + m'W, which centred features do not change: the
     curvature falls apart into that of W, from the centred gram, and c times the total weight.
@@ -330,7 +330,10 @@ class Curvature:
 
 
 class _Metric:
-    """The inverse of a loss's curvature, c times what a Cholesky factor is of."""
+    """The inverse of a loss's curvature, c times what a Cholesky factor is of.
+
+    Where there are few columns, it is held beside the factor.
+    """
 
     def __init__(self, cholesky: InPlaceCholesky, mean: Floats, weight: float, c: float) -> None:
         self._cholesky, self._mean, self._mass, self._c = cholesky, mean, c * weight, c

@@ -246,7 +246,8 @@ class InPlaceCholesky:
 
     def inverse(self) -> Floats:
         """(gram + alpha I)^-1, (p, p), symmetric and positive definite: L'^-1 L^-1."""
-        root = solve_triangular(self._gram.T, np.eye(len(self._gram)), lower=True)
+        unit = np.eye(len(self._gram), order="F")
+        root = solve_triangular(self._gram.T, unit, lower=True, overwrite_b=True)
         return np.asarray(root.T @ root)
 
     def half(self, B: Floats) -> Floats:

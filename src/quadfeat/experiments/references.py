@@ -19,12 +19,12 @@ from quadfeat.rules import Floats
 from .recogniser import StateFeatures, Task
 
 LINEAR, NETWORK = "linear, 440 inputs", "network, 512 units"
-_LINEAR_PENALTY = 100.0  # alpha of alpha / 2 |W|^2 beside the loss of all rows
+_LINEAR_PENALTY = 100.0  # alpha / 2 |W|^2 is added to the loss of all rows
 _PATIENCE = 3  # epochs of the network beyond its best
 
 
 def _linear(development: Task, final: Task) -> tuple[list[Floats], list[Floats]]:
-    """The logistic model of the maps, without a limit of rank, on the inputs as they are."""
+    """The logistic model of the maps, without a limit of rank, on the standardised inputs."""
 
     def learned(task: Task) -> list[Floats]:
         inputs = StateFeatures(task, *_scaled(task))
