@@ -2,6 +2,8 @@
 
 import json
 import sys
+from html import unescape
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -11,7 +13,7 @@ from quadfeat import cli, experiments
 from quadfeat.experiments import run as reproduction
 from quadfeat.experiments.datasets import Data, MissingData
 from quadfeat.experiments.drawing import figure
-from quadfeat.experiments.frame import Cell, Journal, Table, Verdict
+from quadfeat.experiments.frame import Cell, Journal, Table, Verdict, identity
 
 NAME = "parabola"
 
@@ -180,6 +182,31 @@ def test_an_experiment_says_what_it_is_and_its_keys_differ(name):
             continue
         keys = [json.dumps(cell.key, sort_keys=True) for cell in cells]
         assert len(keys) == len(set(keys)) > 0
+
+
+# --- what is kept of the paper's scale -----------------------------------------------------------
+KEPT = Path(__file__).parents[1] / "docs" / "reproduction"
+
+
+@pytest.mark.parametrize("name", experiments.NAMES)
+def test_the_kept_page_is_that_of_the_kept_records(name):
+    module = experiments.experiment(name)
+    finished = Journal(KEPT, name, module.VERSION).finished("paper")
+    assert finished.complete
+    page = unescape((KEPT / "index.html").read_text())
+    assert module.TITLE in page and module.ABOUT in page
+    for verdict in module.verdicts(finished.records):
+        assert {verdict.claim in page, verdict.measured in page, verdict.note in page} == {True}
+
+
+@pytest.mark.parametrize("name", experiments.NAMES)
+def test_the_kept_records_are_of_the_cells_that_would_be_run(name, data_folder):
+    module = experiments.experiment(name)
+    finished = Journal(KEPT, name, module.VERSION).finished("paper")
+    planned = module.cells("paper", Data(data_folder))
+    assert {identity(line["key"]) for line in finished.lines} == {
+        identity(cell.key) for cell in planned
+    }
 
 
 # --- the command --------------------------------------------------------------------------------

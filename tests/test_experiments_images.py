@@ -172,6 +172,18 @@ def test_verdicts_of_fig2a_are_read_off_its_records():
     assert len(fig2a.draw(same).axes) == 2
 
 
+@pytest.mark.parametrize(
+    ("seconds", "holds"), [((0.8, 0.7), True), ((0.8, 1.2), None), ((0.95, 1.2), False)]
+)
+def test_generation_is_faster_only_if_it_is_with_every_seed(seconds, holds):
+    records = [
+        r | {"generation_seconds": seconds[r["seed"]]} if r["map"] == "subsampled" else r
+        for r in fabricated(28_800, {"random": 9, "subsampled": 9, fig2a._PLAIN: 9})
+    ]
+    faster = next(v for v in fig2a.verdicts(records) if "faster" in v.claim)
+    assert faster.holds is holds
+
+
 @pytest.mark.parametrize("scale", ["small", "paper"])
 def test_the_cells_of_fig2a_are_all_that_its_page_needs(scale):
     keys = [cell.key for cell in fig2a.cells(scale, Data(None)) if cell.key["map"] != "tuning"]
