@@ -51,6 +51,7 @@ ORDER = [
     "solvers",
     "losses",
     "calibration",
+    "sampling",
     "survey",
     "streaming",
     "tuning",

@@ -89,7 +89,7 @@ def test_ridge_is_the_local_fit(client, rows):
 
 
 def test_the_look_at_a_collection_is_the_local_one(rows, monkeypatch):
-    monkeypatch.setattr("quadfeat.survey._SAMPLE", 700)  # so that rows are left out
+    monkeypatch.setattr("quadfeat.sampling._ROWS", 700)  # so that rows are left out
     X, y = rows
     labels = np.digitize(y, [0.5, 1.5])
     weight = np.maximum(np.random.default_rng(1).normal(size=N), 0.0)
@@ -97,8 +97,10 @@ def test_the_look_at_a_collection_is_the_local_one(rows, monkeypatch):
         local = survey(source(*given), labels=True)
         with dask.config.set(scheduler="synchronous"):
             ours = Partitions(*_lazy(*given)).survey(labels=True)
-        assert ours.n_rows == local.n_rows and len(ours.X) == len(local.X) < N // 4
-        np.testing.assert_array_equal(ours.X, local.X)
+        assert ours.n_rows == local.n_rows and len(local.drawn.X) < N // 4
+        for one, two in zip(ours.drawn, local.drawn, strict=True):
+            np.testing.assert_array_equal(one, two)
+        assert ours.distinct_share == pytest.approx(local.distinct_share, rel=1e-12)
         np.testing.assert_array_equal(ours.classes, local.classes)
         np.testing.assert_allclose(ours.class_weights, local.class_weights, rtol=1e-13)
 
@@ -193,7 +195,7 @@ def test_a_dtype_is_that_of_the_features_on_the_workers(rows, dtype, seen):
     X, y = rows
     parts = Partitions(*_lazy(X.astype(np.float64), y), dtype=dtype)
     assert {block.X.dtype.name for block in parts.blocks()} == {seen}
-    assert parts.survey(labels=False).X.dtype == seen
+    assert parts.survey(labels=False).drawn.X.dtype == seen
     features = qf.RandomFourier(qf.Gaussian(0.3), n_components=8, random_state=0).fit(X)
     found = Precisions()
     ClusterStream(parts, features, lambda block: (block.y, block.weight)).gather(found)

@@ -45,7 +45,8 @@ def test_sums_are_the_dense_products_in_any_partition_and_order(problem):
     ):
         np.testing.assert_allclose(ours, dense, atol=60 * 2.3e-16 * scale)
     assert total.weight == pytest.approx(weight.sum())
-    assert total.n_rows == weight.sum()  # copies
+    worth = total.system(intercept=True, signs=np.ones(Z.shape[1]), copy=True).n_rows
+    assert worth == pytest.approx(weight.sum() ** 2 / (weight**2).sum())
 
 
 def test_wide_sums_go_by_panels(rng):
@@ -94,11 +95,14 @@ def test_gcv_leave_one_out_and_freedom_equal_the_dense_formulas(problem, interce
     for alpha, gcv, left_out in zip(ALPHAS, path.gcv(ALPHAS), loo, strict=True):
         rows, H = dense_hat(Z, weight, alpha, intercept, signs)
         residual = Y[rows] - H @ Y[rows]
-        n, freedom = len(rows), np.trace(H)
+        n, freedom = weight.sum() ** 2 / (weight**2).sum(), np.trace(H)
         assert path.freedom(alpha) == pytest.approx(freedom, rel=1e-8)
         np.testing.assert_allclose(path.squares(alpha), (residual**2).sum(axis=0), rtol=1e-8)
-        assert gcv == pytest.approx(n * (residual**2).sum() / (n - freedom) ** 2, rel=1e-8)
-        dense = residual / (1 - np.diag(H))[:, None]
+        mean = (residual**2).sum() / len(rows)
+        expected = np.inf if n <= freedom else mean / (1 - freedom / n) ** 2
+        assert gcv == pytest.approx(expected, rel=1e-8)
+        # Copies are left out together: the block of H of w of them has the eigenvalue w h.
+        dense = residual / (1 - weight[rows] * np.diag(H))[:, None]
         assert left_out == pytest.approx((dense**2).sum(), rel=1e-8)
 
 
@@ -169,8 +173,8 @@ def test_rows_of_either_precision_are_added_one_after_the_other(rng):
     np.testing.assert_allclose(sums.cross, Z.T @ Y, rtol=0, atol=1e-13)
 
 
-def test_leaving_a_light_row_out_is_what_the_formula_says(rng):
-    Z, Y, weight = rng.normal(size=(12, 4)), rng.normal(size=(12, 1)), rng.uniform(0.1, 1, 12)
+def test_leaving_a_row_out_with_its_weight_is_what_the_formula_says(rng):
+    Z, Y, weight = rng.normal(size=(12, 4)), rng.normal(size=(12, 1)), rng.uniform(0.1, 5, 12)
     alpha, brute = 0.3, 0.0
     for i in range(12):
         keep = np.arange(12) != i

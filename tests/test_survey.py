@@ -1,6 +1,4 @@
-"""A look at a source: every k-th row whatever its blocks, and what has weight alone."""
-
-from dataclasses import replace
+"""A look at a source: its rows, classes and weights, whatever its blocks."""
 
 import numpy as np
 import pytest
@@ -10,21 +8,10 @@ from quadfeat.data import source
 from quadfeat.survey import Once, survey
 
 
-@pytest.mark.parametrize("rows", [1, 7, 64, 1000])
-def test_the_sample_is_every_kth_row_whatever_the_blocks(rows, rng, monkeypatch):
-    monkeypatch.setattr("quadfeat.survey._SAMPLE", 100)
-    X, y = rng.normal(size=(1000, 2)), np.arange(1000)
-    look = survey(source(X, y, rows=rows), labels=False)
-    assert look.n_rows == 1000
-    assert np.array_equal(look.y, y[::16]) and np.array_equal(look.X, X[::16])
-
-
 def test_some_of_a_sample_is_never_more_than_was_asked_for(rng):
     look = survey(source(rng.normal(size=(101, 2)), np.arange(101)), labels=False)
     for rows in range(1, 120):
-        some = look.some(rows)
-        assert len(some.X) == len(some.y) <= rows
-        assert len(some.X) > min(rows, 101) / 2
+        assert len(look.some(rows).drawn.X) == min(rows, 101)
 
 
 def test_rows_and_labels_without_weight_are_not_seen(rng):
@@ -32,28 +19,41 @@ def test_rows_and_labels_without_weight_are_not_seen(rng):
     weight = np.where(y == "b", 0.0, rng.uniform(1, 2, size=60))
     weight[0] = 0.0
     look = survey(source(X, y, weight, rows=16), labels=True)
-    assert np.array_equal(look.X, X[weight > 0])
+    assert np.array_equal(np.unique(look.drawn.X, axis=0), np.unique(X[weight > 0], axis=0))
     assert look.classes.tolist() == ["a", "c"]
     totals = [weight[y == label].sum() for label in ("a", "c")]
     np.testing.assert_allclose(look.class_weights, totals, rtol=1e-14)
 
 
-def test_one_negative_weight_in_a_stream_is_refused(rng):
-    X, weight = rng.normal(size=(60, 2)), np.ones(60)
-    weight[33] = -0.5
-    with pytest.raises(ValueError, match=r"must not be negative, got -0\.5"):
-        qf.KernelRegressor().fit([(X, X[:, 0], weight)])
+def test_copies_and_equal_weights_make_no_more_distinct_rows(rng):
+    X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
+    weight = rng.uniform(0.5, 2, size=60)
+    worth = weight.sum() ** 2 / (weight**2).sum()  # Kish
+    for factor in (1.0, 1e-3, 1e9):
+        look = survey(source(X, y, factor * weight), labels=False)
+        assert look.distinct_share == pytest.approx(1.0)
+    twice = survey(source(np.tile(X, (2, 1)), np.tile(y, 2), np.tile(weight, 2)), labels=False)
+    assert twice.distinct_share * 2 * worth == pytest.approx(worth)
+
+
+@pytest.mark.parametrize(("weight", "told"), [(-0.5, "negative, got -0.5"), (1e200, "1e+200")])
+def test_one_impossible_weight_in_a_stream_is_refused(weight, told, rng):
+    X, weights = rng.normal(size=(60, 2)), np.ones(60)
+    weights[33] = weight
+    with pytest.raises(ValueError, match="sample_weight") as refusal:
+        qf.KernelRegressor().fit([(X, X[:, 0], weights)])
+    assert told in str(refusal.value)
 
 
 def test_other_weights_are_other_rows(rng):
     X, weight = rng.normal(size=(60, 2)), np.ones(60)
     look = survey(source(X, X[:, 0], weight), labels=False)
-    assert look.fingerprint != replace(look, weight=2 * weight).fingerprint
-    assert look.fingerprint != replace(look, weight=None).fingerprint
+    other = survey(source(X, X[:, 0], 2 * weight), labels=False)
+    assert look.fingerprint != other.fingerprint
 
 
 def test_an_iterator_is_read_beforehand_only_as_far_as_a_sample_needs(monkeypatch):
-    monkeypatch.setattr("quadfeat.survey._SAMPLE", 100)
+    monkeypatch.setattr("quadfeat.sampling._ROWS", 100)
     read = []
 
     def blocks():

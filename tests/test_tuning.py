@@ -8,10 +8,12 @@ from sklearn.linear_model import LogisticRegression
 
 import quadfeat as qf
 from quadfeat import fitting
+from quadfeat.data import source
 from quadfeat.fitting import Rows, fit_loss, tune_alpha
 from quadfeat.solvers import InPlaceCholesky
 from quadfeat.streaming import Checkpoint
 from quadfeat.sums import NormalSums
+from quadfeat.survey import survey
 from quadfeat.tuning import _cheap, penalties
 
 
@@ -47,10 +49,11 @@ def test_the_last_bandwidth_is_the_vertex_of_the_parabola_through_the_best(rng):
 def test_the_score_of_a_bandwidth_is_the_least_gcv_of_ridge_with_an_intercept(rng):
     X = rng.normal(size=(200, 2))
     y = np.sin(2 * X).sum(axis=1) + 0.3 * rng.normal(size=200)
-    median = qf.Gaussian("median").resolve(np.unique(X, axis=0)).gamma
+    rows = survey(source(X, y), labels=False).distinct_rows()
+    median = qf.Gaussian("median").resolve(rows).gamma
     for each in bandwidths(qf.KernelRegressor(small()).fit(X, y)):
         features = small().set_params(kernel=qf.Gaussian(median / each.value**2))
-        Z = features.fit(np.unique(X, axis=0)).transform(X)
+        Z = features.fit(rows).transform(X)
         values, vectors = np.linalg.eigh(np.cov(Z.T, bias=True) * 200)
         rotated = (Z - Z.mean(axis=0)) @ vectors
         scores = []
@@ -76,7 +79,7 @@ def test_a_seed_that_was_given_is_kept(rng):
     X = rng.normal(size=(100, 2))
     given = qf.RandomFourier(qf.Gaussian(0.5), n_components=16, random_state=3)
     model = qf.KernelRegressor(given, alpha=0.1).fit(X, X[:, 0])
-    own = given.fit(np.unique(X, axis=0))
+    own = given.fit(X)  # what random nodes see of rows is how many columns they have
     assert np.array_equal(model.features_.transform(X), own.transform(X))
 
 
@@ -106,14 +109,22 @@ def test_rows_of_no_spread_are_predicted_by_the_mean(rng):
     np.testing.assert_allclose(model.fit(np.zeros((20, 3)), y).predict(np.zeros((2, 3))), y.mean())
 
 
-def test_equal_small_weights_scale_the_noise_with_alpha(rng):
+@pytest.mark.parametrize("factor", [1 / 1024, 3.0, 1e6])
+def test_weights_times_a_constant_move_alpha_and_nothing_else(factor, rng):
     X = rng.normal(size=(200, 2))
     y = np.sin(2 * X).sum(axis=1) + rng.normal(size=200)
-    features = qf.HermiteMercer(qf.Gaussian(0.3), n_components=30)
-    plain = qf.KernelRegressor(features, alpha=0.5).fit(X, y)
-    light = qf.KernelRegressor(features, alpha=0.5 / 1024)
-    light.fit(X, y, sample_weight=np.full(200, 1 / 1024))
-    assert light.noise_ * 1024 == pytest.approx(plain.noise_, rel=1e-9)
+    weight = rng.uniform(0.5, 2, size=200)
+    for alpha in ("auto", 0.5):
+        features = qf.HermiteMercer(qf.Gaussian(0.3), n_components=30)
+        plain = qf.KernelRegressor(features, alpha=alpha).fit(X, y, weight)
+        scaled = qf.KernelRegressor(features, alpha=alpha)
+        if alpha != "auto":
+            scaled.set_params(alpha=alpha * factor)
+        scaled.fit(X, y, factor * weight)
+        assert scaled.alpha_ == pytest.approx(factor * plain.alpha_, rel=1e-9)
+        assert scaled.noise_ == pytest.approx(plain.noise_, rel=1e-9)
+        for one, two in zip(*(m.predict(X, return_std=True) for m in (plain, scaled)), strict=True):
+            np.testing.assert_allclose(one, two, rtol=1e-8, atol=1e-10)
 
 
 def test_wide_maps_have_the_scores_and_the_noise_of_narrow_ones(rng, monkeypatch):
@@ -138,15 +149,14 @@ def sample(rng):
     return Rows(Z, (Z[:, 0] + rng.normal(size=100) > 0).astype(int), None)
 
 
-def test_every_fifth_distinct_row_judges_what_the_others_fitted(sample):
+def test_every_fifth_row_judges_what_the_others_fitted(sample):
     alpha, tried = tune_alpha("logistic", sample, 1, intercept=True)
-    order = np.unique(np.column_stack([sample.Z, sample.y]), axis=0, return_index=True)[1]
-    judges, learners = order[4::5], order[np.arange(100) % 5 != 4]
+    judges, learners = np.arange(4, 100, 5), np.flatnonzero(np.arange(100) % 5 != 4)
     for each in tried:
         model = LogisticRegression(C=1 / each.value, tol=1e-10, max_iter=10_000)
         model.fit(sample.Z[learners], sample.y[learners])
         P = model.predict_proba(sample.Z[judges])
-        loss = -np.log(P[np.arange(20), sample.y[judges]]).sum()
+        loss = -np.log(P[np.arange(20), sample.y[judges]]).mean()
         assert each.score == pytest.approx(loss, rel=1e-3)
     scores = np.array([each.score for each in tried])
     assert alpha == tried[scores.argmin()].value
@@ -154,17 +164,20 @@ def test_every_fifth_distinct_row_judges_what_the_others_fitted(sample):
     assert (scores[:-1] <= 1.02 * np.minimum.accumulate(scores)[:-1]).all()
 
 
-def test_copies_of_a_row_are_a_weight_and_judge_nothing_that_they_fitted(sample, rng):
-    copies = rng.integers(1, 4, size=100)
-    repeated = Rows(np.repeat(sample.Z, copies, axis=0), np.repeat(sample.y, copies), None)
-    weighted = Rows(sample.Z, sample.y, copies.astype(float))
-    ours, theirs = (
-        tune_alpha("logistic", rows, 1, intercept=True) for rows in (repeated, weighted)
-    )
-    # The scale of the penalties is a mean over distinct rows.
-    assert ours[0] == pytest.approx(theirs[0], rel=1e-12)
+def test_rows_of_one_x_judge_together_and_weights_set_the_scale_of_alpha(sample):
+    group = np.arange(100) // 2
+    Z = sample.Z[group * 2]
+    pairs = Rows(Z, sample.y, np.ones(100), group=group)
+    heavy = Rows(Z, sample.y, np.full(100, 7.0), group=group)
+    ours, theirs = (tune_alpha("logistic", rows, 1, intercept=True) for rows in (pairs, heavy))
+    assert theirs[0] == pytest.approx(7 * ours[0], rel=1e-12)
+    judges = group % 5 == 4
     for one, other in zip(ours[1], theirs[1], strict=True):
-        assert one.score == pytest.approx(other.score, rel=1e-9)
+        assert one.score == pytest.approx(other.score, rel=1e-6)
+        model = LogisticRegression(C=1 / one.value, tol=1e-10, max_iter=10_000)
+        model.fit(Z[~judges], sample.y[~judges])
+        P = model.predict_proba(Z[judges])[np.arange(20), sample.y[judges]]
+        assert one.score == pytest.approx(-np.log(P).mean(), rel=1e-3)
 
 
 def test_a_descent_that_runs_out_of_passes_says_so(sample, monkeypatch):

@@ -18,6 +18,7 @@ from .distributed import ClusterStream, Partitions, is_collection
 from .features import FeatureMap, Matrix
 from .fitting import Judge, RidgeFit, Rows, fit_ridge
 from .rules import Floats
+from .sampling import Drawn
 from .streaming import (
     Checkpoint,
     Encode,
@@ -33,6 +34,8 @@ from .tuning import Tried, seeded, tune_bandwidth
 DTYPES = ("float32", "float64")
 _TUNING_ROWS = 10_000  # of the sample, to choose a bandwidth on
 _SAMPLE_WORK = 5e11  # multiply-adds to leave rows of the sample out in turn
+_ALL_WORK = 1e11  # the same to leave out every row there is
+_ALL_VALUES = 2**25  # and how many features they may have
 _PREDICTED = 2**25  # bytes of features at a time when predicting
 
 
@@ -168,10 +171,12 @@ class KernelModel(BaseEstimator, ABC):
         features = seeded(self.features)
         distinct = look.distinct_rows()
         if features.kernel is None and len(distinct) > 1:
-            some = look.some(_TUNING_ROWS)
-            Y, weight = self._encoded(Block(some.X, some.y, some.weight))
+            drawn = look.some(_TUNING_ROWS).drawn
+            y, weight = self._encoded(Block(drawn.X, drawn.y, drawn.weight))
+            Y, group = self._ridge_targets(y), self._groups(drawn)
+            rows = Rows(drawn.X, Y, weight, drawn.share, group).grouped()
             kernel, self.tuning_ = tune_bandwidth(
-                features, some.X, distinct, self._ridge_targets(Y), weight, verbose=self.verbose
+                features, rows.Z, distinct, rows.y, rows.mass, verbose=self.verbose
             )
             features.set_params(kernel=kernel)
         self.features_ = features.fit(distinct)
@@ -184,18 +189,28 @@ class KernelModel(BaseEstimator, ABC):
     def _ridge_targets(self, y: Any) -> Floats:
         return y
 
+    def _groups(self, drawn: Drawn) -> Any:
+        """Codes 0, 1, ... of rows that are left out together; None for every row on its own."""
+        return None
+
     def _judge(self, sample: Rows) -> Judge | None:
         """What a penalty is judged by; None for the squared error."""
         return None
 
-    def _sample(self, look: Survey) -> Rows:
-        """Rows of the sample with features, few enough to be left out in turn."""
-        p = self.features_._n_features_out
-        some = look.some(int(np.clip(_SAMPLE_WORK / p**2, 500, 5000)))
-        y, weight = self._encoded(Block(some.X, some.y, some.weight))
-        Z = np.empty((len(some.X), p), dtype=some.X.dtype)
-        evaluate(self.features_, some.X, Z)
-        return Rows(Z, y, weight)
+    def _sample(self, look: Survey, *, whole: bool) -> Rows:
+        """Rows of the sample with features, few enough to be left out in turn.
+
+        All rows, if these are few and the survey saw the `whole` data: then the error that
+        penalties are judged by is exact.
+        """
+        p, n = self.features_._n_features_out, len(look.drawn.X)
+        if n * p**2 > _ALL_WORK or n * p > _ALL_VALUES or not look.sample.complete:
+            look = look.some(int(np.clip(_SAMPLE_WORK / p**2, 500, 5000)))
+        drawn = look.drawn
+        y, weight = self._encoded(Block(drawn.X, drawn.y, drawn.weight))
+        Z = np.empty((len(drawn.X), p), dtype=drawn.X.dtype)
+        evaluate(self.features_, drawn.X, Z)
+        return Rows(Z, y, weight, drawn.share, self._groups(drawn), whole and look.sample.complete)
 
     def _add(self, sums: NormalSums) -> None:
         """Keep the sums of one more batch, which were made whole."""
@@ -206,11 +221,16 @@ class KernelModel(BaseEstimator, ABC):
 
     # --- ridge ------------------------------------------------------------------------------------
     def _solve(
-        self, sums: NormalSums, sample: Rows, stream: Stream | None, *, copy: bool
+        self, sums: NormalSums, sample: Rows, distinct_share: float, *, copy: bool
     ) -> RidgeFit:
-        system = sums.system(intercept=self.fit_intercept, signs=self.features_.signs_, copy=copy)
-        rows = Rows(sample.Z, self._ridge_targets(sample.y), sample.weight)
-        fit = fit_ridge(system, self.alpha, sample.Z.dtype, rows, stream, self._judge(sample))
+        system = sums.system(
+            intercept=self.fit_intercept,
+            signs=self.features_.signs_,
+            copy=copy,
+            distinct_share=distinct_share,
+        )
+        rows = sample.targets(self._ridge_targets(sample.y))
+        fit = fit_ridge(system, self.alpha, sample.Z.dtype, rows, self._judge(sample))
         self.alpha_ = fit.alpha
         self.tuning_ = [each for each in self.tuning_ if each.parameter != "alpha"] + fit.tried
         return fit

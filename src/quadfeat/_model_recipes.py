@@ -131,7 +131,8 @@ _RECIPES = (
             "target_sum": array(_floats, 1),
             "target_square": array(_floats, 1),
             "weight": array(_floats, 0),
-            "n_rows": array(_floats, 0),
+            "weight_square": array(_floats, 0),
+            "n_rows": array(_floats, 0),  # of version 0.1.0, instead of the squares
         },
         finish=_finish_sums,
         state=NormalSums.state,

@@ -9,7 +9,7 @@ from .losses import Codes
 from .rules import Floats
 
 _STEPS = 100
-_PRIOR = 1e-3  # keeps the slope finite where every row is on its side
+_PRIOR = 0.1  # rows that speak for a slope of 0: about 1 / n stays for the other classes
 
 
 def probabilities(scores: Floats, slope: float) -> Floats:
@@ -27,13 +27,20 @@ def _per_class(scores: Floats) -> Floats:
     return np.hstack([-scores / 2, scores / 2]) if scores.shape[1] == 1 else scores
 
 
-def fit_slope(scores: Floats, codes: Codes, weight: Floats | None) -> float:
+def fit_slope(scores: Floats, codes: Codes, weight: Floats, n: float) -> float:
     """The slope under which the classes of rows that were left out are most likely.
 
     Newton's method on a convex function of one number.
+
+    Parameters
+    ----------
+    scores : (n, t)
+    codes : (n,)
+    weight : (n,), only their ratios matter
+    n : float, how many rows these are worth
     """
     f = _per_class(scores)
-    mass = np.ones(len(f)) if weight is None else weight
+    mass = weight * (n / weight.sum())
     scale = float(np.abs(f).max()) or 1.0
     f = f / scale
     own = f[np.arange(len(f)), codes]
@@ -51,8 +58,8 @@ def fit_slope(scores: Floats, codes: Codes, weight: Floats | None) -> float:
     return max(slope, 1e-3) / scale
 
 
-def log_loss(scores: Floats, codes: Codes, weight: Floats | None) -> float:
+def log_loss(scores: Floats, codes: Codes, weight: Floats, n: float) -> float:
     """The mean -log probability of the classes of rows that were left out, at the best slope."""
-    P = probabilities(scores, fit_slope(scores, codes, weight))
+    P = probabilities(scores, fit_slope(scores, codes, weight, n))
     own = np.maximum(P[np.arange(len(P)), codes], np.finfo(float).tiny)
     return float(-np.average(np.log(own), weights=weight))

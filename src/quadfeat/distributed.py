@@ -14,7 +14,6 @@ from __future__ import annotations
 import functools
 import importlib
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -23,32 +22,14 @@ import numpy as np
 
 from .data import Block, source
 from .features import FeatureMap
+from .sampling import RowSample
 from .streaming import Encode, FeatureStream, Piece, Sums
-from .survey import (
-    EveryKth,
-    Part,
-    Survey,
-    check_block,
-    every_kth,
-    label_weights,
-    sample_size,
-    surveyed,
-)
+from .survey import Survey, Tally
 
 
 def is_collection(X: Any) -> bool:
     """Whether X is a collection of Dask, told without importing it."""
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
-
-
-@dataclass(frozen=True, eq=False)
-class Glance:
-    """What one partition tells of itself."""
-
-    n_rows: int
-    n_positive: int  # with a weight above zero
-    n_columns: int
-    weights: Counter[Any]  # of the labels, where they were asked for
 
 
 class Partitions:
@@ -96,29 +77,15 @@ class Partitions:
         )
 
     def survey(self, *, labels: bool) -> Survey:
-        """Lengths, labels and every k-th row, as a look at a local source finds them."""
-        glances: list[Glance] = self._each(_glance, labels)
-        n_rows = sum(each.n_rows for each in glances)
-        weights: Counter[Any] = Counter()
-        for each in glances:
-            weights += each.weights
-        # About as many rows as the sample keeps, and at most twice as many.
-        fit = sum(each.n_positive for each in glances) // sample_size(glances[0].n_columns)
-        step = 1 << max(0, fit.bit_length() - 1)
-        firsts = np.cumsum([0, *(each.n_rows for each in glances[:-1])]).tolist()
-        sample = EveryKth()
-        for parts in self._each(_every, step, self.dtype, own=firsts):
-            for part in parts:
-                sample.add(part)
-        return surveyed(self.name, n_rows, sample, weights)
+        """Rows, labels and a sample, as a look at a local source finds them.
 
-    def _each(self, function: Callable[..., Any], *args: Any, own: Any = None) -> list[Any]:
-        """A function of every partition, and of its own of the values in `own`, on the client."""
-        dask = importlib.import_module("dask")
-        call = dask.delayed(function, pure=False)
-        own = [None] * len(self._parts) if own is None else own
-        tasks = [call(part, value, *args) for part, value in zip(self._parts, own, strict=True)]
-        return list(dask.compute(*tasks))
+        Keys decide which rows are drawn; then these rows alone travel.
+        """
+        tally: Tally = self.gather(_Look(labels, self.dtype))
+        if tally.sample is not None:
+            tally.sample.drawn()  # decides the keys
+            tally.sample = self.gather(_Draw(tally.sample.blank(), self.dtype))
+        return tally.survey(self.name)
 
     def blocks(self) -> Iterator[Block]:
         """The rows themselves, one partition at a time on the client: for few rows."""
@@ -186,33 +153,42 @@ class _Partial:
         return sums
 
 
+@dataclass(frozen=True, eq=False)
+class _Look:
+    """The task of a worker: what a partition tells of itself, without the values of its rows."""
+
+    labels: bool
+    dtype: Any
+
+    def __call__(self, X: Any, y: Any, weight: Any) -> Tally:
+        tally = Tally(labels=self.labels)
+        for block in source(X, y, weight).astype(self.dtype).blocks():
+            tally.add(block, Partitions.name)
+        if tally.sample is not None:
+            tally.sample = tally.sample.keys_only()
+        return tally
+
+
+@dataclass(frozen=True, eq=False)
+class _Draw:
+    """The task of a worker: the rows of a partition that are in the sample."""
+
+    blank: Callable[[], RowSample]
+    dtype: Any
+
+    def __call__(self, X: Any, y: Any, weight: Any) -> RowSample:
+        sample = self.blank()
+        for block in source(X, y, weight).astype(self.dtype).blocks():
+            sample.add(block)
+        return sample
+
+
 def _merged(left: Any, right: Any) -> Any:
     # Dask may need the left sums again if a worker dies, so they must not change.
     total = left.blank()()
     total.merge(left)
     total.merge(right)
     return total
-
-
-def _glance(part: Any, _: None, labels: bool) -> Glance:
-    n_rows = n_positive = 0
-    weights: Counter[Any] = Counter()
-    for block in source(*part).blocks():
-        check_block(block, Partitions.name)
-        n_rows += len(block)
-        positive = len(block) if block.weight is None else np.count_nonzero(block.weight)
-        n_positive += int(positive)
-        if labels:
-            weights += label_weights(block)
-    return Glance(n_rows, n_positive, int(part[0].shape[1]), weights)
-
-
-def _every(part: Any, first: int, step: int, dtype: Any) -> list[Part]:
-    found = []
-    for block in source(*part).astype(dtype).blocks():
-        found.append(every_kth(block, first, step))
-        first += len(block)
-    return found
 
 
 def _delayed(collection: Any, chunks: Any) -> list[Any]:

@@ -16,7 +16,7 @@ from .data import Block, Source, source
 from .features import FeatureMap
 from .kernels import Gaussian, Kernel
 from .models import KernelClassifier, KernelRegressor
-from .survey import EveryKth, every_kth
+from .survey import Tally
 
 _MOST_CLASSES = 20  # different whole numbers in the first block that are still taken for labels
 
@@ -62,15 +62,13 @@ def fitted_model(
 def fitted_map(
     path: Path, target: Any = None, weight: str | None = None, *, width: int
 ) -> KernelFeatures:
-    """A map of the columns of a file but these two, learned from every k-th row."""
+    """A map of the columns of a file but these two, learned from a sample of its rows."""
     data = source(path, target, weight)
-    sample, first = EveryKth(), 0
+    tally = Tally(labels=False)
     for block in progress(data.blocks(), total=data.n_rows, label="reading", verbose=True):
-        rows = Block(block.X, np.zeros(len(block)))
-        sample.add(every_kth(rows, first, sample.step))
-        first += len(block)
+        tally.add(Block(block.X, np.zeros(len(block))), data.name)
     features = KernelFeatures(Gaussian("median"), n_components=width, random_state=0)
-    features.fit(sample.rows()[0])
+    features.fit(tally.survey(data.name).distinct_rows())
     if data.columns is not None:
         features.feature_names_in_ = np.array(data.columns, dtype=object)
     return features

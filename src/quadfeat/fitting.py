@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,13 @@ from .features import Matrix
 from .lbfgs import LBFGS
 from .losses import LOSSES, Loss, LossSums, Weights, curvature
 from .rules import Floats
-from .solvers import MAX_PATH, InPlaceCholesky, RidgePath, norms
+from .solvers import MAX_LEVERAGE, MAX_PATH, InPlaceCholesky, RidgePath, norms
 from .streaming import LONGEST, Checkpoint, Piece, Stream, fold
 from .sums import NormalSums, RidgeSystem
+from .survey import effective_share
 from .tuning import Tried, best, penalties
 
-_LOO_ROWS = 20_000  # rows, and their products with p^2, up to which every one is left out in turn
-_LOO_WORK = 1e11
+_CANCELLED = 1e-13  # share of the total squares below which those of the residuals are rounding
 _MAX_PASSES = 1000
 _FACTORED_TOLERANCE = 1e-6  # factors have no unique minimum whose digits would be worth a pass
 _TRIAL_PASSES = 100  # of a fit that only tells whether an alpha is good
@@ -34,11 +34,46 @@ _HELD_OUT = 5  # every fifth row of a sample judges the penalty
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Some rows in memory: features, targets or codes, weights."""
+    """Some rows in memory: features, targets or codes, weights.
+
+    Parameters
+    ----------
+    Z : (n, p)
+    y : (n,) codes or (n, t) targets
+    weight : (n,), of all copies of a row in the data, or None for 1
+    share : (n,), the chance of each to be among these as a multiple of that of most, or None for 1
+    group : (n,) codes 0, 1, ... of rows with equal x, which are left out together, or None where
+        every row is on its own
+    complete : bool, whether these are all distinct rows of the data
+    """
 
     Z: Matrix
     y: Any
     weight: Floats | None
+    share: Floats | None = None
+    group: Any = None
+    complete: bool = False
+
+    @property
+    def mass(self) -> Floats:
+        """The weight of what each row stands for, (n,)."""
+        weight = np.ones(len(self.Z)) if self.weight is None else self.weight
+        return weight if self.share is None else weight / self.share
+
+    def grouped(self) -> Rows:
+        """One row per group: the mean of its targets (n, t), with its total weight."""
+        if self.group is None:
+            return self
+        first = np.unique(self.group, return_index=True)[1]
+        weight = np.ones(len(self.Z)) if self.weight is None else self.weight
+        total = np.add.reduceat(weight, first)
+        Y = np.add.reduceat(weight[:, None] * self.y, first) / total[:, None]
+        share = None if self.share is None else self.share[first]
+        return Rows(self.Z[first], Y, total, share, None, self.complete)
+
+    def expanded(self, grouped: Floats) -> Floats:
+        """Values of the groups, given to each of their rows."""
+        return grouped if self.group is None else grouped[self.group]
 
     def pieces(self, label: str, start: int = 0) -> Iterator[Piece]:
         """A stream of pieces as long as products gain from."""
@@ -50,6 +85,10 @@ class Rows:
         return Rows(
             self.Z[chosen], self.y[chosen], None if self.weight is None else self.weight[chosen]
         )
+
+    def targets(self, Y: Floats) -> Rows:
+        """The same rows with other targets."""
+        return replace(self, y=Y)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,15 +104,17 @@ class RidgeFit:
     cholesky: InPlaceCholesky | None  # of gram + alpha I; None for signed maps
 
     def left_out(self, rows: Rows) -> Floats:
-        """What is predicted for rows of the fit when each is left out in turn, (n, t)."""
-        centred = np.asarray(rows.Z, dtype=np.float64) - self.system.feature_mean
+        """What is predicted for rows of the fit when each x is left out in turn, (n, t)."""
+        groups = rows.grouped()
+        centred = np.asarray(groups.Z, dtype=np.float64) - self.system.feature_mean
         fitted = centred @ self.coefficients + self.system.target_mean
         if self.cholesky is None:
-            return fitted
+            return rows.expanded(fitted)
         leverage = (self.cholesky.norms(centred) + self.system.intercept_leverage)[:, None]
-        if rows.weight is not None:
-            leverage *= np.minimum(rows.weight, 1.0)[:, None]
-        return np.asarray(rows.y - (rows.y - fitted) / (1 - np.minimum(leverage, 1 - 1e-12)))
+        if groups.weight is not None:
+            leverage *= groups.weight[:, None]
+        leverage = np.minimum(leverage, MAX_LEVERAGE)
+        return rows.expanded(np.asarray(groups.y - (groups.y - fitted) / (1 - leverage)))
 
 
 Judge = Callable[[Floats], float]  # of what is predicted for the rows of a sample; less is better
@@ -81,7 +122,10 @@ Judge = Callable[[Floats], float]  # of what is predicted for the rows of a samp
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What deviations of predictions need: (p, p) with the root L' of G + alpha I above."""
+    """What deviations of predictions need: (p, p) with the root L' of G + alpha I above.
+
+    Both are of weights whose mean over the distinct rows is 1.
+    """
 
     root: Floats
     feature_mean: Floats
@@ -93,7 +137,10 @@ class Posterior:
         if fit.cholesky is None or len(fit.coefficients) > MAX_PATH:
             return None
         system = fit.system
-        return cls(fit.cholesky.root, system.feature_mean, system.intercept_leverage)
+        root, unit = fit.cholesky.root, system.mean_weight
+        if unit != 1.0:
+            root /= np.sqrt(unit)
+        return cls(root, system.feature_mean, system.intercept_leverage * unit)
 
     def deviations(self, Z: Matrix) -> Floats:
         """The deviation of f at rows of features, (n,), in units of the noise's."""
@@ -118,14 +165,13 @@ def fit_ridge(
     alpha: Any,
     dtype: Any,
     sample: Rows,
-    stream: Stream | None = None,
     judge: Judge | None = None,
 ) -> RidgeFit:
     """Choose alpha and solve; `system` is overwritten.
 
     Of several alphas the best is chosen by `judge`, from what is predicted for the rows of the
-    sample when each is left out in turn. Without one the squared error decides: by exact
-    leave-one-out where the rows can be read again and are few, by generalised cross-validation
+    sample when each is left out in turn, with all of its copies. Without one the squared error
+    decides: by exact leave-one-out where the sample is all rows, by generalised cross-validation
     otherwise. Above 8192 columns an alpha takes a factorisation, and the sample always judges.
     """
     p, signed = len(system.gram), bool((system.signs < 0).any())
@@ -137,7 +183,7 @@ def fit_ridge(
     elif len(alphas) > 1 or signed:
         path = RidgePath(system)
         if len(alphas) > 1:
-            alpha, tried = _judge_path(path, system, alphas, sample, stream, judge)
+            alpha, tried = _judge_path(path, alphas, sample, judge)
             freedom = path.freedom(alpha)
     alpha = float(alpha if tried else alphas[0])
     cholesky = None
@@ -163,27 +209,24 @@ def _factor(cholesky: InPlaceCholesky, alpha: float, system: RidgeSystem, dtype:
 
 
 def _judge_path(
-    path: RidgePath,
-    system: RidgeSystem,
-    alphas: Floats,
-    sample: Rows,
-    stream: Stream | None,
-    judge: Judge | None,
+    path: RidgePath, alphas: Floats, sample: Rows, judge: Judge | None
 ) -> tuple[float, list[Tried]]:
-    n, p = system.n_rows, len(system.gram)
+    if judge is None and not sample.complete:
+        return best(alphas, path.gcv(alphas), "GCV")
+    groups = sample.grouped()
     if judge is not None:
-        found = path.left_out(sample.Z, sample.y, sample.weight, alphas)
-        scores = [np.inf if each is None else judge(each) for each in found]
-        return best(alphas, np.array(scores), "leave-one-out of a sample")
-    if stream is not None and n <= _LOO_ROWS and n * p**2 <= _LOO_WORK:
-        squares = np.zeros(len(alphas))
-        for piece in stream.pieces("leaving one out"):
-            for first in range(0, len(piece.Z), 1024):
-                some = slice(first, first + 1024)
-                weight = None if piece.weight is None else piece.weight[some]
-                squares += path.loo_squares(piece.Z[some], piece.y[some], weight, alphas)
-        return best(alphas, squares / n, "leave-one-out")
-    return best(alphas, path.gcv(alphas), "GCV")
+        found = path.left_out(groups.Z, groups.y, groups.weight, alphas)
+        scores = [np.inf if each is None else judge(sample.expanded(each)) for each in found]
+        return best(alphas, np.array(scores), _judged_by(sample))
+    squares = np.zeros(len(alphas))
+    for first in range(0, len(groups.Z), 1024):
+        some = groups.where(slice(first, first + 1024))
+        squares += path.loo_squares(some.Z, some.y, some.weight, alphas)
+    return best(alphas, squares / groups.mass.sum(), _judged_by(sample))
+
+
+def _judged_by(sample: Rows) -> str:
+    return "leave-one-out" if sample.complete else "leave-one-out of a sample"
 
 
 def _search_wide(
@@ -205,7 +248,7 @@ def _search_wide(
             )
             found = fit.left_out(sample)
             squares = np.square(found - sample.y).sum(axis=1)
-            square = float(np.average(squares, weights=sample.weight))
+            square = float(np.average(squares, weights=sample.mass))
             scores[i] = square if judge is None else judge(found)
         return scores[i]
 
@@ -216,13 +259,15 @@ def _search_wide(
         i, step = (min(lower, key=score), step) if lower else (i, step // 2)
     np.fill_diagonal(system.gram, cholesky.diagonal)
     tried = sorted(scores)
-    return best(alphas[tried], np.array([scores[j] for j in tried]), "leave-one-out of a sample")
+    return best(alphas[tried], np.array([scores[j] for j in tried]), _judged_by(sample))
 
 
 def noise_variance(fit: RidgeFit, sample: Rows) -> Floats:
-    """RSS / (n - df) of each target: df is the trace of the hat matrix.
+    """RSS / (n - df) of each target: n counts distinct rows, df is the trace of the hat matrix.
 
-    Up to 8192 columns exact; above, df is from the mean leverage of the sample.
+    Weights count as multiples of their mean over distinct rows, so that copies of all rows change
+    nothing. Up to 8192 columns exact; above, df is from the mean leverage of the sample. Where
+    hardly a row is left to tell the noise from, it is the error of rows that are left out.
     """
     system, p = fit.system, len(fit.coefficients)
     explained = (fit.coefficients * (system.cross)).sum(axis=0)
@@ -234,11 +279,17 @@ def noise_variance(fit: RidgeFit, sample: Rows) -> Floats:
     elif freedom is None and fit.cholesky is not None:
         centred = np.asarray(sample.Z, dtype=np.float64) - system.feature_mean
         leverage = fit.cholesky.norms(centred) + system.intercept_leverage
-        freedom = system.weight * float(np.average(leverage, weights=sample.weight))
+        freedom = system.weight * float(np.average(leverage, weights=sample.mass))
     elif freedom is None:
         freedom = RidgePath(system).freedom(fit.alpha)
     left = system.n_rows - freedom
-    return squares / left if left > 0 else np.full_like(squares, np.nan)
+    certain = squares > _CANCELLED * system.target_square  # not the rounding of a difference
+    noise = squares / (max(left, 1.0) * system.mean_weight)
+    if left < 1 or not certain.all():
+        errors = np.square(fit.left_out(sample) - sample.y)
+        seen = np.average(errors, axis=0, weights=sample.mass)
+        noise = np.where(certain & (left >= 1), noise, seen)
+    return np.asarray(noise)
 
 
 # --- other losses ---------------------------------------------------------------------------------
@@ -428,18 +479,22 @@ class _Descent:
 def tune_alpha(
     name: str, sample: Rows, n_scores: int, *, intercept: bool
 ) -> tuple[float, list[Tried]]:
-    """The alpha with the least loss on every fifth row of a sample, which the others fitted.
+    """The alpha with the least loss on every fifth x of a sample, which the others fitted.
 
     A penalty does not depend on the number of rows (it is an inverse prior variance), so that of
-    a sample serves all of them. Equal rows are one row of their total weight: none judges what
-    its copy has fitted.
+    a sample serves all of them; it is measured by the mean weight of a distinct x. Rows of equal x
+    are all among the validation rows or none of them is.
     """
-    merged = _merged(sample)
-    judges = np.arange(len(merged.Z)) % _HELD_OUT == _HELD_OUT - 1
-    learners, judged = merged.where(~judges), merged.where(judges if judges.any() else ~judges)
+    rows = Rows(sample.Z, sample.y, sample.mass, group=sample.group)
+    group = np.arange(len(rows.Z)) if rows.group is None else rows.group
+    judges = group % _HELD_OUT == _HELD_OUT - 1
+    learners, judged = rows.where(~judges), rows.where(judges if judges.any() else ~judges)
     weights = Weights(sample.Z.shape[1], n_scores, rank=None, intercept=intercept)
     nothing = Checkpoint(None, 0.0, {})
-    scale = float(np.square(merged.Z, dtype=np.float64).sum(axis=1).mean()) or 1.0
+    of_x: Floats = np.bincount(group, rows.weight).astype(float)
+    unit = float(of_x.mean() / effective_share(of_x))
+    lengths = np.square(rows.Z, dtype=np.float64).sum(axis=1)
+    scale = unit * (float(lengths[np.unique(group, return_index=True)[1]].mean()) or 1.0)
     curved = Curvature.of_stream(learners, nothing, weights.shape[0], intercept=intercept)
     tried: list[Tried] = []
     for exponent in range(1, -5, -1):
@@ -458,15 +513,8 @@ def tune_alpha(
         )
         sums = LossSums(LOSSES[name], weights, weights.join([W], b))
         sums.add(judged.Z, judged.y, judged.weight)
-        tried.append(Tried("alpha", alpha, sums.value, f"{name} loss of held-out rows"))
-        if sums.value > 1.02 * min(each.score for each in tried):
+        mean = sums.value / judged.mass.sum()
+        tried.append(Tried("alpha", alpha, mean, f"mean {name} loss of validation rows"))
+        if mean > 1.02 * min(each.score for each in tried):
             break
     return min(tried, key=lambda each: each.score).value, tried
-
-
-def _merged(rows: Rows) -> Rows:
-    """Distinct rows in sorted order, with the total weight of their copies."""
-    keys = np.column_stack([rows.Z, rows.y])
-    _, first, copies = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    weight = np.asarray(np.bincount(copies.ravel(), rows.weight), dtype=float)
-    return Rows(rows.Z[first], rows.y[first], weight)

@@ -21,10 +21,11 @@ from .features import FeatureMap
 from .fitting import Judge, Posterior, Rows, fit_loss, noise_variance, ridge_sums, tune_alpha
 from .losses import indicators
 from .rules import Floats
+from .sampling import Drawn
 from .solvers import MAX_PATH
-from .streaming import Checkpoint, Stream, fold
+from .streaming import Checkpoint, fold
 from .sums import NormalSums
-from .survey import Once, Survey, labels_of
+from .survey import Once, Survey, effective_share, labels_of
 
 _LARGEST_TARGET = 1e150  # squares of larger ones overflow
 _SMALL_WORK = 1e7  # products per pass up to which a descent may take as many as it likes
@@ -119,8 +120,8 @@ class KernelRegressor(RegressorMixin, KernelModel):
         stream = self._stream(data, look, self._encoded)
         p, t = self.features_._n_features_out, len(self._shift)
         sums = ridge_sums(stream, checkpoint, p, t)
-        again = None if isinstance(data, Once) else stream
-        self._finish(sums, self._sample(look), again, copy=False)
+        sample = self._sample(look, whole=not isinstance(data, Once))
+        self._finish(sums, sample, look.distinct_share, copy=False)
         checkpoint.remove()
         return self
 
@@ -145,17 +146,19 @@ class KernelRegressor(RegressorMixin, KernelModel):
         added = NormalSums(self.features_._n_features_out, len(self._shift))
         fold(self._stream(data, look, self._encoded), added, nothing, "sums")
         self._add(added)
-        self._finish(self._sums, self._sample(look), None, copy=True)
+        sample = self._sample(look, whole=first)
+        self._finish(self._sums, sample, look.distinct_share, copy=True)
         return self
 
     def _begin(self, look: Survey) -> None:
-        targets = _targets(look.y)
+        targets = _targets(look.drawn.y)
         self._single = targets.ndim == 1
         # Products of centred targets keep their digits, whatever the mean of y is.
         columns = targets.reshape(len(targets), -1)
         self._shift = np.zeros(columns.shape[1])
         if self.fit_intercept:
-            self._shift = np.average(columns, axis=0, weights=look.weight)
+            mass = look.drawn.weight / look.drawn.share
+            self._shift = np.average(columns, axis=0, weights=mass)
         self._fit_map(look)
 
     def _encoded(self, block: Block) -> tuple[Any, Any]:
@@ -166,8 +169,8 @@ class KernelRegressor(RegressorMixin, KernelModel):
             )
         return targets - self._shift, block.weight
 
-    def _finish(self, sums: NormalSums, sample: Rows, stream: Stream | None, *, copy: bool) -> None:
-        fit = self._solve(sums, sample, stream, copy=copy)
+    def _finish(self, sums: NormalSums, sample: Rows, distinct_share: float, *, copy: bool) -> None:
+        fit = self._solve(sums, sample, distinct_share, copy=copy)
         noise = noise_variance(fit, sample)
         intercept = fit.intercept + self._shift
         self.coef_ = fit.coefficients[:, 0] if self._single else fit.coefficients.T
@@ -352,13 +355,12 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         checkpoint = self._opened_checkpoint(data)
         look = self._look(data, checkpoint, labels=True)
         self._begin(look, look.classes)
-        sample = self._sample(look)
+        sample = self._sample(look, whole=not isinstance(data, Once))
         p, t = self.features_._n_features_out, self._n_scores
         if self.loss == "ridge":
             stream = self._stream(data, look, self._encoded_signs)
             sums = ridge_sums(stream, checkpoint, p, t)
-            again = None if isinstance(data, Once) else stream
-            self._finish(sums, sample, again, copy=False)
+            self._finish(sums, sample, look.distinct_share, copy=False)
             checkpoint.remove()
             return self
         alpha = self.alpha
@@ -382,7 +384,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
 
     def _tolerance(self, look: Survey) -> float:
         """As near to the minimum as the precision gives; small problems down to the rounding."""
-        if look.X.dtype == np.float32:
+        if look.drawn.X.dtype == np.float32:
             return 1e-7
         work = look.n_rows * self.features_._n_features_out * self._n_scores
         return 1e-18 if work <= _SMALL_WORK else 1e-9
@@ -410,11 +412,12 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         added = NormalSums(self.features_._n_features_out, self._n_scores)
         fold(self._stream(data, look, self._encoded_signs), added, nothing, "sums")
         self._add(added)
-        self._finish(self._sums, self._sample(look), None, copy=True)
+        sample = self._sample(look, whole=first)
+        self._finish(self._sums, sample, look.distinct_share, copy=True)
         return self
 
     def _begin(self, look: Survey, classes: Any) -> None:
-        check_classification_targets(look.y)
+        check_classification_targets(look.drawn.y)
         if len(classes) < 2:
             raise ValueError(
                 f"y has one class only, {classes.tolist()[0]!r}; a classifier needs samples of at "
@@ -471,16 +474,21 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     def _ridge_targets(self, y: Any) -> Floats:
         return indicators(y, self._n_scores)
 
+    def _groups(self, drawn: Drawn) -> Any:
+        # All labels of one x go together: the others would tell what is left out, or deny it.
+        return np.cumsum(np.append(False, drawn.keys[1:] != drawn.keys[:-1]))
+
     def _judge(self, sample: Rows) -> Judge:
         # The squared error asks scores to be -1 or +1, classes only to be told apart: it wants a
         # larger penalty than the accuracy does (benchmarks/training.py, MNIST).
-        return lambda left_out: log_loss(left_out, sample.y, sample.weight)
+        mass, n = sample.mass, _worth(sample)
+        return lambda left_out: log_loss(left_out, sample.y, mass, n)
 
-    def _finish(self, sums: NormalSums, sample: Rows, stream: Stream | None, *, copy: bool) -> None:
-        fit = self._solve(sums, sample, stream, copy=copy)
+    def _finish(self, sums: NormalSums, sample: Rows, distinct_share: float, *, copy: bool) -> None:
+        fit = self._solve(sums, sample, distinct_share, copy=copy)
         self.coef_, self.intercept_ = np.ascontiguousarray(fit.coefficients.T), fit.intercept
-        left_out = fit.left_out(Rows(sample.Z, self._ridge_targets(sample.y), sample.weight))
-        self._slope = fit_slope(left_out, sample.y, sample.weight)
+        left_out = fit.left_out(sample.targets(self._ridge_targets(sample.y)))
+        self._slope = fit_slope(left_out, sample.y, sample.mass, _worth(sample))
 
     @lazily
     def decision_function(self, X: Any) -> Floats:
@@ -503,3 +511,9 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         check_is_fitted(self)
         scores = self._scores(X)
         return probabilities(scores, self._slope if self.loss == "ridge" else 1.0)
+
+
+def _worth(sample: Rows) -> float:
+    """How many rows of equal weight the distinct x of a sample are worth."""
+    of_x: Floats = np.bincount(sample.group, sample.mass).astype(float)
+    return len(of_x) * effective_share(of_x)

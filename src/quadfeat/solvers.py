@@ -20,6 +20,7 @@ from .sums import RidgeSystem
 
 MAX_PATH = 8192  # columns up to which a whole path comes from one factorisation
 _PANEL = 1024
+MAX_LEVERAGE = 1 - 1e-12  # what rounding may make 1 or more is below it
 _FACTORED = 256  # rows of a factor at a time
 
 
@@ -37,8 +38,8 @@ class RidgePath:
 
     def __init__(self, system: RidgeSystem) -> None:
         self._system = system
-        signed = bool((system.signs < 0).any())
-        self._factors: _Factors = (_Indefinite if signed else _Tridiagonal)(system)
+        self._signed = bool((system.signs < 0).any())
+        self._factors: _Factors = (_Indefinite if self._signed else _Tridiagonal)(system)
         self._cross = self._factors.rotate(system.cross)
 
     def weights(self, alpha: float) -> Floats:
@@ -72,7 +73,7 @@ class RidgePath:
             left = n - self.freedom(alpha)
             if left <= 0:
                 return np.inf
-            return float(n * self.squares(alpha).sum() / left**2)
+            return float(n * self.squares(alpha).sum() / self._system.mean_weight / left**2)
         except np.linalg.LinAlgError:
             return np.inf
 
@@ -91,9 +92,9 @@ class RidgePath:
     ) -> Iterator[Floats | None]:
         """What is predicted for each of these rows when left out, for one alpha after another.
 
-        A residual r of leverage h becomes r / (1 - h) when its row is left out. A weight above 1
-        counts copies of a row, of which one is left out and the others stay. None where alpha is
-        too small for the rounding.
+        A residual r of leverage h becomes r / (1 - w h) when its row is left out with all of its
+        weight w: a copy that stays would tell its value. None where alpha is too small for the
+        rounding.
         """
         system = self._system
         rows = np.asarray(Z, dtype=np.float64) - system.feature_mean
@@ -107,7 +108,9 @@ class RidgePath:
                 continue
             leverage = np.einsum("ij,ij->j", rotated, solved) + system.intercept_leverage
             if weight is not None:
-                leverage *= np.minimum(weight, 1.0)
+                leverage *= weight
+            if not self._signed:  # where a leverage may be above 1
+                leverage = np.minimum(leverage, MAX_LEVERAGE)
             yield Y - (Y - fitted) / (1 - leverage)[:, None]
 
 

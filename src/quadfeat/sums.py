@@ -43,7 +43,7 @@ class NormalSums:
         self.target_sum: Floats = np.zeros(n_targets)
         self.target_square: Floats = np.zeros(n_targets)
         self.weight = 0.0
-        self.n_rows = 0.0  # a weight above 1 counts as so many
+        self.weight_square = 0.0  # the sum of the squared weights
         self._scratch: Matrix | None = None
 
     def add(self, Z: Matrix, Y: Matrix, weight: Floats | None = None) -> None:
@@ -59,7 +59,7 @@ class NormalSums:
         self.target_sum += Y.T @ root
         self.target_square += np.einsum("ij,ij->j", Y, Y)
         self.weight += float(root @ root)
-        self.n_rows += len(Z) if weight is None else _count(weight)
+        self.weight_square += len(Z) if weight is None else float(weight @ weight)
 
     def _add_gram(self, Z: Matrix) -> None:
         p = Z.shape[1]
@@ -88,7 +88,7 @@ class NormalSums:
         for name, value in other._arrays().items():
             getattr(self, name).__iadd__(value)
         self.weight += other.weight
-        self.n_rows += other.n_rows
+        self.weight_square += other.weight_square
 
     def _arrays(self) -> dict[str, Floats]:
         names = ("gram", "cross", "feature_sum", "target_sum", "target_square")
@@ -96,8 +96,8 @@ class NormalSums:
 
     def state(self) -> dict[str, Any]:
         """Arrays that `from_state` makes the same sums of, to the bit."""
-        counts = {"weight": np.array(self.weight), "n_rows": np.array(self.n_rows)}
-        return {**self._arrays(), **counts}
+        counts = {"weight": self.weight, "weight_square": self.weight_square}
+        return {**self._arrays(), **{name: np.array(value) for name, value in counts.items()}}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
@@ -105,11 +105,17 @@ class NormalSums:
         sums = cls.__new__(cls)
         for name in ("gram", "cross", "feature_sum", "target_sum", "target_square"):
             setattr(sums, name, state[name])
-        sums.weight, sums.n_rows = float(state["weight"]), float(state["n_rows"])
+        sums.weight = float(state["weight"])
+        if "weight_square" in state:
+            sums.weight_square = float(state["weight_square"])
+        else:  # files of version 0.1.0 hold a number of rows
+            sums.weight_square = sums.weight**2 / float(state["n_rows"])
         sums._scratch = None
         return sums
 
-    def system(self, *, intercept: bool, signs: Floats, copy: bool) -> RidgeSystem:
+    def system(
+        self, *, intercept: bool, signs: Floats, copy: bool, distinct_share: float = 1.0
+    ) -> RidgeSystem:
         """The normal equations, of centred features and targets if there is an intercept.
 
         Parameters
@@ -117,6 +123,7 @@ class NormalSums:
         intercept : bool
         signs : (p,) +1 or -1, of the feature map
         copy : bool, False to centre in the sums' own memory, which ends them
+        distinct_share : float, of the rows that were added; a copy tells nothing new
         """
         gram = self.gram.copy() if copy else self.gram
         cross, target_square = self.cross, self.target_square
@@ -136,15 +143,10 @@ class NormalSums:
             feature_mean,
             target_mean,
             self.weight,
-            self.n_rows,
+            distinct_share * self.weight**2 / self.weight_square,
             intercept,
             signs,
         )
-
-
-def _count(weight: Floats) -> float:
-    """Rows that a weight stands for: copies if it is above 1, and one row if it is below."""
-    return float(np.maximum(weight[weight > 0], 1.0).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +159,7 @@ class RidgeSystem:
     feature_mean: Floats
     target_mean: Floats
     weight: float  # of all rows
-    n_rows: float  # a weight above 1 counts as so many
+    n_rows: float  # effective number of distinct rows: (sum w)^2 / sum w^2 (Kish, 1965)
     intercept: bool
     signs: Floats
 
@@ -168,5 +170,10 @@ class RidgeSystem:
 
     @property
     def intercept_leverage(self) -> float:
-        """What the intercept adds to the leverage of every row."""
+        """What the intercept adds to the leverage of every row of weight 1."""
         return 1 / self.weight if self.intercept else 0.0
+
+    @property
+    def mean_weight(self) -> float:
+        """The weight of a typical distinct row, the unit of weights and penalties."""
+        return self.weight / self.n_rows

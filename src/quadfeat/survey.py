@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from . import data
 from ._progress import progress
 from .data import Block, Source
 from .features import Matrix
 from .rules import Floats
+from .sampling import Drawn, RowSample, row_keys, sample_size
 
-_SAMPLE = 20_000  # rows that a map learns from
-_SAMPLE_VALUES = 2**27  # and how many numbers they may be
+_LARGEST_WEIGHT = 1e100
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,42 +29,42 @@ class Survey:
     Parameters
     ----------
     n_rows : int
-    X, y, weight : every k-th row of the source, dense, with a weight above zero
+    sample : RowSample, of the distinct rows with a weight above zero
+    distinct_share : float, the effective number of distinct rows over that of rows
     classes : sorted labels, where they were asked for
     class_weights : total weight of each
     """
 
     n_rows: int
-    X: Matrix
-    y: Any
-    weight: Floats | None
+    sample: RowSample
+    distinct_share: float
     classes: Any
     class_weights: Floats
+
+    @functools.cached_property
+    def drawn(self) -> Drawn:
+        """The rows of the sample, dense, in an order that their values decide."""
+        return self.sample.drawn()
 
     @property
     def fingerprint(self) -> str:
         """A digest of the number of rows and the sample."""
         digest = hashlib.sha256(str(self.n_rows).encode())
-        for part in (self.X, self.y, self.weight):
+        for part in (self.drawn.X, self.drawn.y, self.drawn.weight):
             digest.update(data.array_identity(part))
         return digest.hexdigest()
 
     def distinct_rows(self) -> Matrix:
-        """The sample without repetitions, sorted: rows that weigh twice change no map."""
-        return np.unique(self.X, axis=0)
+        """The distinct x of the sample, in an order that their values decide.
+
+        Copies and weights do not affect a map.
+        """
+        X = self.drawn.X
+        return X[np.unique(row_keys(X), return_index=True)[1]]
 
     def some(self, rows: int) -> Survey:
-        """The same with at most so many rows of the sample, evenly spaced."""
-        step = -(-len(self.X) // rows)
-        weight = None if self.weight is None else self.weight[::step]
-        return Survey(
-            self.n_rows,
-            self.X[::step],
-            self.y[::step],
-            weight,
-            self.classes,
-            self.class_weights,
-        )
+        """The same with about so many rows in the sample; every class keeps some of its own."""
+        return replace(self, sample=self.sample.limited(rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class Once:
         for block in blocks:
             first.append(data.as_block(block))
             rows += len(first[-1])
-            if rows >= _SAMPLE:
+            if rows >= sample_size(first[-1].X.shape[1]):
                 break
         return cls(data.source(first), data.source(itertools.chain(first, blocks)))
 
@@ -96,27 +96,94 @@ class Once:
 
 def survey(source: Source, *, labels: bool, verbose: bool = False) -> Survey:
     """Read a source once; `labels` asks for the classes."""
-    sample = EveryKth()
-    weights: Counter[Any] = Counter()
-    n_rows = 0
+    tally = Tally(labels=labels)
     blocks = progress(
         source.blocks(), total=source.n_rows, label="looking at the data", verbose=verbose
     )
     for block in blocks:
-        check_block(block, source.name)
-        sample.add(every_kth(block, n_rows, sample.step))
-        n_rows += len(block)
-        if labels:
-            weights += label_weights(block)
-    return surveyed(source.name, n_rows, sample, weights)
+        tally.add(block, source.name)
+    return tally.survey(source.name)
+
+
+class Tally:
+    """What a survey counts, of rows that are seen once; tallies of parts merge.
+
+    Parameters
+    ----------
+    labels : bool, to count the classes
+    """
+
+    def __init__(self, *, labels: bool) -> None:
+        self.n_rows = 0
+        self.sample: RowSample | None = None
+        self._labels = labels
+        self._classes: Counter[Any] = Counter()  # their weights
+        self._weight = self._square = 0.0  # sums of the weights and of their squares
+
+    def add(self, block: Block, name: str) -> None:
+        """Count the rows of a block of the source `name`, and draw from them."""
+        check_block(block, name)
+        self.n_rows += len(block)
+        weight = np.ones(len(block)) if block.weight is None else block.weight
+        self._weight += float(weight.sum())
+        self._square += float(weight @ weight)
+        if self._labels:
+            self._classes += label_weights(block)
+        if self.sample is None:
+            self.sample = RowSample(sample_size(block.X.shape[1]), by_class=self._labels)
+        self.sample.add(block)
+
+    def blank(self) -> Callable[[], Tally]:
+        """Makes tallies of this kind without rows."""
+        return functools.partial(Tally, labels=self._labels)
+
+    def merge(self, other: Tally) -> None:
+        """Add what another has counted and drawn."""
+        self.n_rows += other.n_rows
+        self._weight += other._weight
+        self._square += other._square
+        self._classes += other._classes
+        if self.sample is None and other.sample is not None:
+            self.sample = other.sample.blank()()
+        if self.sample is not None and other.sample is not None:
+            self.sample.merge(other.sample)
+
+    def survey(self, name: str) -> Survey:
+        """What was seen of the source `name`."""
+        drawn = None if self.sample is None else self.sample.drawn()
+        if self.sample is None or drawn is None or len(drawn.X) == 0:
+            raise ValueError(f"{name} has no rows with a weight above zero")
+        classes = np.array(sorted(self._classes))
+        totals = np.array([self._classes[each] for each in classes.tolist()])
+        n_distinct = self.sample.n_distinct * effective_share(drawn.weight, drawn.share)
+        n_rows = self._weight**2 / self._square
+        return Survey(self.n_rows, self.sample, n_distinct / n_rows, classes, totals)
+
+
+def effective_share(weight: Floats, share: Floats | None = None) -> float:
+    """(mean w)^2 / mean w^2, by which unequal weights make rows fewer (Kish, 1965).
+
+    `share` is the chance of each to be among these rows.
+    """
+    mass = None if share is None else 1 / share
+    return float(np.average(weight, weights=mass) ** 2 / np.average(weight**2, weights=mass))
 
 
 def check_block(block: Block, name: str) -> None:
     """Refuse rows without targets, and negative weights."""
     if block.y is None:
         raise ValueError(f"{name} has no target; give y, an array, or for a file its column's name")
-    if block.weight is not None and (block.weight < 0).any():
+    if block.weight is None:
+        return
+    if (block.weight < 0).any():
         raise ValueError(f"sample_weight must not be negative, got {block.weight.min()}")
+    some = block.weight[block.weight > 0]
+    for extreme in (some.min(initial=1.0), some.max(initial=1.0)):
+        if not 1 / _LARGEST_WEIGHT <= extreme <= _LARGEST_WEIGHT:
+            raise ValueError(
+                f"sample_weight of {extreme:g} has a square beyond the range of floats; only "
+                f"ratios of weights matter, so divide them by their mean"
+            )
 
 
 def labels_of(block: Block) -> Any:
@@ -132,63 +199,3 @@ def label_weights(block: Block) -> Counter[Any]:
     names, codes = np.unique(labels_of(block), return_inverse=True)
     totals = np.bincount(codes, block.weight).tolist()
     return +Counter(dict(zip(names, totals, strict=True)))
-
-
-def surveyed(name: str, n_rows: int, sample: EveryKth, weights: Counter[Any]) -> Survey:
-    """What was seen, put together."""
-    X, y, weight = sample.rows()
-    if len(X) == 0:
-        raise ValueError(f"{name} has no rows with a weight above zero")
-    classes = np.array(sorted(weights))
-    totals = np.array([weights[each] for each in classes.tolist()])
-    return Survey(n_rows, X, y, weight, classes, totals)
-
-
-Part = tuple[Any, Any, Any, Any]  # numbers of rows, X, y, weight
-
-
-def every_kth(block: Block, first: int, step: int) -> Part:
-    """Rows of a block whose number is a multiple of `step`; its first row has number `first`."""
-    rows = np.arange(-first % step, len(block), step)
-    if block.weight is not None:
-        rows = rows[block.weight[rows] > 0]
-    dense = block.X[rows].toarray() if sparse.issparse(block.X) else block.X[rows]
-    kept = None if block.weight is None else block.weight[rows]
-    return first + rows, dense, block.y[rows], kept
-
-
-def sample_size(n_columns: int) -> int:
-    """How many rows a sample may have."""
-    return min(_SAMPLE, max(1, _SAMPLE_VALUES // n_columns))
-
-
-class EveryKth:
-    """Every k-th row, where k doubles whenever there are too many: no random number, one pass."""
-
-    def __init__(self) -> None:
-        self.step = 1
-        self._parts: list[Part] = []
-
-    def add(self, part: Part) -> None:
-        """Add rows that `every_kth` found, in their order; `step` may have doubled since."""
-        self._parts.append(_thinned(part, self.step))
-        while sum(len(each[0]) for each in self._parts) > sample_size(part[1].shape[1]):
-            self.step *= 2
-            self._parts = [_thinned(each, self.step) for each in self._parts]
-
-    def rows(self) -> tuple[Any, Any, Any]:
-        """X, y and weight of the sample."""
-        if not self._parts:
-            return np.empty((0, 0)), None, None
-        _, X, y, weight = zip(*self._parts, strict=True)
-        return (
-            np.concatenate(X),
-            np.concatenate(y),
-            None if weight[0] is None else np.concatenate(weight),
-        )
-
-
-def _thinned(part: Part, step: int) -> Part:
-    keep = part[0] % step == 0
-    number, X, y, weight = part
-    return number[keep], X[keep], y[keep], None if weight is None else weight[keep]

@@ -22,6 +22,7 @@ STEPS = np.arange(-2.0, 1.25, 0.5)  # length scales from 1/4 to 2 median distanc
 _ROWS = 10_000
 _COLUMNS = 2048
 _SEED = 0
+_TIE = 1e-3  # scores that differ by less are equal
 
 
 @dataclass(frozen=True)
@@ -56,15 +57,16 @@ def tune_bandwidth(
     X: Matrix,
     distinct: Matrix,
     Y: Floats,
-    weight: Floats | None,
+    weight: Floats,
     *,
     verbose: bool,
 ) -> tuple[Gaussian, list[Tried]]:
     """The Gaussian kernel whose ridge regression has the least error on a sample, and all tried.
 
-    Generalised cross-validation at the best alpha of each, with at most 2048 columns.
+    Generalised cross-validation at the best alpha of each, with at most 2048 columns. The rows of
+    X are distinct, and `weight` is that of all their copies.
     """
-    rows = distinct[:: -(-len(distinct) // _ROWS)]
+    rows = distinct[:_ROWS]
     median = float(Gaussian("median").resolve(np.asarray(rows, dtype=float)).gamma)
     tried: list[Tried] = []
 
@@ -101,21 +103,24 @@ def _cheap(features: FeatureMap, kernel: Gaussian) -> FeatureMap:
     return kind(kernel, n_components=min(width, _COLUMNS), random_state=_SEED)
 
 
-def _least_gcv(fitted: FeatureMap, X: Matrix, Y: Floats, weight: Floats | None) -> float:
+def _least_gcv(fitted: FeatureMap, X: Matrix, Y: Floats, weight: Floats) -> float:
     sums = NormalSums(fitted._n_features_out, Y.shape[1])
     for start in range(0, len(X), 2048):
         some = slice(start, start + 2048)
         rows = X[some]
         Z = np.empty((len(rows), fitted._n_features_out), dtype=X.dtype)
         fitted._evaluate(rows, Z)
-        sums.add(Z, Y[some], None if weight is None else weight[some])
+        sums.add(Z, Y[some], weight[some])
     system = sums.system(intercept=True, signs=fitted.signs_, copy=False)
     alphas = penalties(system.scale, X.dtype)
     return float(RidgePath(system).gcv(alphas).min())
 
 
 def best(alphas: Floats, scores: Floats, judge: str) -> tuple[float, list[Tried]]:
-    """The alpha of the least score, and what was tried."""
+    """The largest alpha whose score is the least, to a thousandth, and what was tried.
+
+    Scores of the smallest alphas often differ by their rounding only, which must not decide.
+    """
     if not np.isfinite(scores).any():
         raise ValueError(
             "no alpha can be judged: there are fewer rows than degrees of freedom under each; "
@@ -125,4 +130,4 @@ def best(alphas: Floats, scores: Floats, judge: str) -> tuple[float, list[Tried]
         Tried("alpha", float(alpha), float(score), judge)
         for alpha, score in zip(alphas, scores, strict=True)
     ]
-    return float(alphas[int(np.argmin(scores))]), tried
+    return float(alphas[scores <= (1 + _TIE) * scores.min()].max()), tried
