@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from quadfeat.fitting import Rows, fit_ridge
 from quadfeat.solvers import InPlaceCholesky, RidgePath
@@ -86,24 +87,39 @@ def dense_hat(Z, weight, alpha, intercept, signs):
 
 @pytest.mark.parametrize("signed", [False, True])
 @pytest.mark.parametrize("intercept", [False, True])
-def test_gcv_leave_one_out_and_freedom_equal_the_dense_formulas(problem, intercept, signed):
+def test_leave_one_out_and_freedom_equal_the_dense_formulas(problem, intercept, signed):
     Z, Y, weight = problem
     signs = np.where(np.arange(Z.shape[1]) % 3 == 1, -1.0, 1.0) if signed else np.ones(Z.shape[1])
     system = system_of(Z, Y, weight, intercept=intercept, signs=signs)
     path = RidgePath(system)
     loo = path.loo_squares(Z, Y, weight, ALPHAS)
-    for alpha, gcv, left_out in zip(ALPHAS, path.gcv(ALPHAS), loo, strict=True):
+    for alpha, left_out in zip(ALPHAS, loo, strict=True):
         rows, H = dense_hat(Z, weight, alpha, intercept, signs)
         residual = Y[rows] - H @ Y[rows]
-        n, freedom = weight.sum() ** 2 / (weight**2).sum(), np.trace(H)
-        assert path.freedom(alpha) == pytest.approx(freedom, rel=1e-8)
+        assert path.freedom(alpha) == pytest.approx(np.trace(H), rel=1e-8)
         np.testing.assert_allclose(path.squares(alpha), (residual**2).sum(axis=0), rtol=1e-8)
-        mean = (residual**2).sum() / len(rows)
-        expected = np.inf if n <= freedom else mean / (1 - freedom / n) ** 2
-        assert gcv == pytest.approx(expected, rel=1e-8)
         # Copies are left out together: the block of H of w of them has the eigenvalue w h.
         dense = residual / (1 - weight[rows] * np.diag(H))[:, None]
         assert left_out == pytest.approx((dense**2).sum(), rel=1e-8)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_the_evidence_is_the_restricted_likelihood_of_a_gaussian_process(problem, intercept):
+    Z, Y, _ = problem
+    n, path = len(Z), RidgePath(system_of(Z, Y, intercept=intercept))
+    scale = np.linalg.norm(Z, 2) ** 2
+    alphas = scale * np.array([1e-4, 1e-2, 1.0])
+    # Contrasts that no intercept changes; the rest is a plain multivariate normal.
+    basis = np.linalg.svd(np.ones((1, n)))[2][1:] if intercept else np.eye(n)
+    for alpha, ours in zip(alphas, path.evidence(alphas), strict=True):
+        cov = basis @ (Z @ Z.T / alpha + np.eye(n)) @ basis.T
+        m, minus = len(cov), 0.0
+        for y in (basis @ Y).T:
+            variance = y @ np.linalg.solve(cov, y) / m
+            minus += -2 * stats.multivariate_normal(cov=variance * cov).logpdf(y) / Y.shape[1]
+        # log L has -m / 2 (log 2 pi + 1), and the variance is over m rows instead of n.
+        expected = np.exp(minus / m - np.log(2 * np.pi) - 1) * m / n
+        assert ours == pytest.approx(expected, rel=1e-7)
 
 
 def test_leaving_a_row_out_is_what_the_formula_says(rng):
@@ -157,9 +173,8 @@ def test_rows_of_weight_zero_count_for_nothing(problem):
     kept = weight > 0
     ours, theirs = system_of(Z, Y, weight), system_of(Z[kept], Y[kept], weight[kept])
     assert ours.n_rows == theirs.n_rows
-    # Where the freedom is nearly the number of rows, their difference has lost digits.
     np.testing.assert_allclose(
-        RidgePath(ours).gcv(ALPHAS), RidgePath(theirs).gcv(ALPHAS), rtol=1e-7
+        RidgePath(ours).evidence(ALPHAS), RidgePath(theirs).evidence(ALPHAS), rtol=1e-7
     )
 
 
@@ -207,7 +222,6 @@ def test_an_alpha_that_makes_a_signed_system_singular_is_never_the_best(rng):
     Z = np.vstack([np.eye(2), np.zeros((4, 2))])  # its gram is I, and I + diag(1, -1) is singular
     system = system_of(Z, rng.normal(size=(6, 1)), intercept=False, signs=np.array([1.0, -1.0]))
     path, Y = RidgePath(system), np.zeros((6, 1))
-    assert np.array_equal(np.isinf(path.gcv([1.0, 0.1])), [True, False])
     assert np.array_equal(np.isinf(path.loo_squares(Z, Y, None, [1.0, 0.1])), [True, False])
 
 

@@ -46,7 +46,7 @@ def test_the_last_bandwidth_is_the_vertex_of_the_parabola_through_the_best(rng):
     assert power[7] == pytest.approx(-slope / (2 * bend), rel=1e-6)
 
 
-def test_the_score_of_a_bandwidth_is_the_least_gcv_of_ridge_with_an_intercept(rng):
+def test_the_score_of_a_bandwidth_is_its_restricted_likelihood_at_the_best_alpha(rng):
     X = rng.normal(size=(200, 2))
     y = np.sin(2 * X).sum(axis=1) + 0.3 * rng.normal(size=200)
     rows = survey(source(X, y), labels=False).distinct_rows()
@@ -58,9 +58,9 @@ def test_the_score_of_a_bandwidth_is_the_least_gcv_of_ridge_with_an_intercept(rn
         rotated = (Z - Z.mean(axis=0)) @ vectors
         scores = []
         for alpha in penalties(values.sum(), Z.dtype):
-            left = y - y.mean() - rotated @ (rotated.T @ y / (values + alpha))
-            freedom = 1 + (values / (values + alpha)).sum()
-            scores.append(200 * (left @ left) / (200 - freedom) ** 2)
+            left = np.sum((y - y.mean()) ** 2) - ((rotated.T @ y) ** 2 / (values + alpha)).sum()
+            volume = np.log1p(values / alpha).sum()
+            scores.append(left / 200 * np.exp(volume / 199))
         assert each.score == pytest.approx(min(scores), rel=1e-6)
 
 

@@ -200,8 +200,8 @@ class KernelModel(BaseEstimator, ABC):
     def _sample(self, look: Survey, *, whole: bool) -> Rows:
         """Rows of the sample with features, few enough to be left out in turn.
 
-        All rows, if these are few and the survey saw the `whole` data: then the error that
-        penalties are judged by is exact.
+        All rows, if these are few: then the error that penalties are judged by is exact. `whole`
+        tells whether the survey saw all rows of the fit.
         """
         p, n = self.features_._n_features_out, len(look.drawn.X)
         if n * p**2 > _ALL_WORK or n * p > _ALL_VALUES or not look.sample.complete:
@@ -210,7 +210,8 @@ class KernelModel(BaseEstimator, ABC):
         y, weight = self._encoded(Block(drawn.X, drawn.y, drawn.weight))
         Z = np.empty((len(drawn.X), p), dtype=drawn.X.dtype)
         evaluate(self.features_, drawn.X, Z)
-        return Rows(Z, y, weight, drawn.share, self._groups(drawn), whole and look.sample.complete)
+        complete = whole and look.sample.complete
+        return Rows(Z, y, weight, drawn.share, self._groups(drawn), whole, complete)
 
     def _add(self, sums: NormalSums) -> None:
         """Keep the sums of one more batch, which were made whole."""

@@ -44,7 +44,8 @@ class Rows:
     share : (n,), the chance of each to be among these as a multiple of that of most, or None for 1
     group : (n,) codes 0, 1, ... of rows with equal x, which are left out together, or None where
         every row is on its own
-    complete : bool, whether these are all distinct rows of the data
+    of_all : bool, whether they stand for all rows of a fit
+    complete : bool, whether they are all distinct rows of it
     """
 
     Z: Matrix
@@ -52,6 +53,7 @@ class Rows:
     weight: Floats | None
     share: Floats | None = None
     group: Any = None
+    of_all: bool = True
     complete: bool = False
 
     @property
@@ -69,7 +71,7 @@ class Rows:
         total = np.add.reduceat(weight, first)
         Y = np.add.reduceat(weight[:, None] * self.y, first) / total[:, None]
         share = None if self.share is None else self.share[first]
-        return Rows(self.Z[first], Y, total, share, None, self.complete)
+        return Rows(self.Z[first], Y, total, share, None, self.of_all, self.complete)
 
     def expanded(self, grouped: Floats) -> Floats:
         """Values of the groups, given to each of their rows."""
@@ -171,8 +173,8 @@ def fit_ridge(
 
     Of several alphas the best is chosen by `judge`, from what is predicted for the rows of the
     sample when each is left out in turn, with all of its copies. Without one the squared error
-    decides: by exact leave-one-out where the sample is all rows, by generalised cross-validation
-    otherwise. Above 8192 columns an alpha takes a factorisation, and the sample always judges.
+    decides, or the likelihood of all rows where a sample would not stand for them. Above 8192
+    columns an alpha takes a factorisation, and the sample always judges.
     """
     p, signed = len(system.gram), bool((system.signs < 0).any())
     alphas = penalties(system.scale, dtype) if isinstance(alpha, str) else np.atleast_1d(alpha)
@@ -211,8 +213,8 @@ def _factor(cholesky: InPlaceCholesky, alpha: float, system: RidgeSystem, dtype:
 def _judge_path(
     path: RidgePath, alphas: Floats, sample: Rows, judge: Judge | None
 ) -> tuple[float, list[Tried]]:
-    if judge is None and not sample.complete:
-        return best(alphas, path.gcv(alphas), "GCV")
+    if judge is None and not sample.of_all and not path.signed:
+        return best(alphas, path.evidence(alphas), "likelihood")
     groups = sample.grouped()
     if judge is not None:
         found = path.left_out(groups.Z, groups.y, groups.weight, alphas)

@@ -46,8 +46,9 @@ class KernelRegressor(RegressorMixin, KernelModel):
         scale is chosen between 0.25 and 2 median distances; a given kernel is never changed.
         Where its random state is None, it is 0.
     alpha : float, sequence of floats, or "auto"
-        Of several, the best by exact leave-one-out (where there are few rows), or generalised
-        cross-validation; above 8192 columns by the left-out rows of a sample.
+        Of several, the best for rows that are left out in turn with all of their copies: every row
+        where there are few, those of a sample where there are many. After `partial_fit`, and for
+        an iterator, the one under which all targets are most likely.
     fit_intercept : bool
     dtype : "float32", "float64" or None
         The precision of rows and features; None is that of X. Sums are always in double precision.

@@ -38,8 +38,8 @@ class RidgePath:
 
     def __init__(self, system: RidgeSystem) -> None:
         self._system = system
-        self._signed = bool((system.signs < 0).any())
-        self._factors: _Factors = (_Indefinite if self._signed else _Tridiagonal)(system)
+        self.signed = bool((system.signs < 0).any())
+        self._factors: _Factors = (_Indefinite if self.signed else _Tridiagonal)(system)
         self._cross = self._factors.rotate(system.cross)
 
     def weights(self, alpha: float) -> Floats:
@@ -60,22 +60,27 @@ class RidgePath:
         # The difference of nearly equal sums is known to their rounding only.
         return np.maximum(total - explained - alpha * penalty, np.finfo(float).eps * total)
 
-    def gcv(self, alphas: Floats) -> Floats:
-        """Generalised cross-validation, n RSS / (n - df)^2 (Golub, Heath and Wahba 1979).
+    def evidence(self, alphas: Floats) -> Floats:
+        """How unlikely each alpha makes the targets, on the scale of a variance; for plain maps.
 
-        Infinite where the rows are fewer than the degrees of freedom.
+        exp(-2 log L / (n - m)) of the restricted likelihood L of weights v ~ N(0, s^2 / alpha I)
+        and noise of variance s^2, each target with its own most likely s^2 (Patterson and Thompson,
+        1971), m the number of intercepts: (y'y - c'v) / n times det(I + G / alpha)^(1 / (n - m)).
+        Infinite where alpha is too small for the rounding.
         """
-        return np.array([self._gcv(alpha) for alpha in alphas])
+        return np.array([self._evidence(alpha) for alpha in alphas])
 
-    def _gcv(self, alpha: float) -> float:
-        n = self._system.n_rows
+    def _evidence(self, alpha: float) -> float:
+        system, p = self._system, len(self._cross)
         try:
-            left = n - self.freedom(alpha)
-            if left <= 0:
-                return np.inf
-            return float(n * self.squares(alpha).sum() / self._system.mean_weight / left**2)
+            solved = self._factors.solve(alpha, self._cross)
+            volume = self._factors.log_determinant(alpha) - p * np.log(alpha)
         except np.linalg.LinAlgError:
             return np.inf
+        total = system.target_square
+        left = np.maximum(total - (solved * self._cross).sum(axis=0), np.finfo(float).eps * total)
+        mean = np.log(np.maximum(left / system.weight, np.finfo(float).tiny)).mean()
+        return float(np.exp(mean + volume / max(system.n_rows - system.intercept, 1.0)))
 
     def loo_squares(self, Z: Matrix, Y: Floats, weight: Floats | None, alphas: Floats) -> Floats:
         """The weighted squares of exact leave-one-out residuals of these rows, one per alpha."""
@@ -109,7 +114,7 @@ class RidgePath:
             leverage = np.einsum("ij,ij->j", rotated, solved) + system.intercept_leverage
             if weight is not None:
                 leverage *= weight
-            if not self._signed:  # where a leverage may be above 1
+            if not self.signed:  # where a leverage may be above 1
                 leverage = np.minimum(leverage, MAX_LEVERAGE)
             yield Y - (Y - fitted) / (1 - leverage)[:, None]
 
@@ -132,6 +137,10 @@ class _Factors(ABC):
     @abstractmethod
     def trace(self, alpha: float) -> float:
         """tr(diag(signs) (gram + alpha diag(signs))^-1)."""
+
+    def log_determinant(self, alpha: float) -> float:
+        """log det (gram + alpha I)."""
+        raise np.linalg.LinAlgError("an indefinite inner product has no likelihood")
 
 
 class _Tridiagonal(_Factors):
@@ -178,6 +187,9 @@ class _Tridiagonal(_Factors):
         down, _ = self._pivots(diagonal, self._e)
         up = self._pivots(diagonal[::-1], self._e[::-1])[0][::-1]
         return float((1 / (down + up - diagonal)).sum())
+
+    def log_determinant(self, alpha: float) -> float:
+        return float(np.log(self._pivots(self._d + alpha, self._e)[0]).sum())
 
     @staticmethod
     def _pivots(diagonal: Floats, beside: Floats) -> tuple[Floats, Floats]:
