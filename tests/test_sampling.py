@@ -115,6 +115,11 @@ def test_a_smaller_sample_is_that_of_the_data_itself(rows):
     same(whole.limited(60).drawn(), drawn(X, labels, limit=60, by_class=True))
 
 
+def test_targets_that_equal_their_row_are_drawn_like_others(rng):
+    x = rng.normal(size=1000)
+    assert len(drawn(x[:, None], x, limit=2000).X) == 1000
+
+
 def test_periodic_data_are_seen_in_every_phase(rng):
     hour = np.arange(24 * 2000) % 24
     X = np.column_stack([hour, rng.normal(size=len(hour))])

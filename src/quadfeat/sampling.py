@@ -140,7 +140,8 @@ class RowSample:
         if self._by_class:
             labels = target_keys(np.asarray(block.y)[rows])
         elif block.y is not None:
-            keys = _mixed(keys ^ target_keys(np.asarray(block.y)[rows]))
+            # Mixed once more, since a target that is its only column has the same key.
+            keys = _mixed(keys ^ _mixed(target_keys(np.asarray(block.y)[rows])))
         # First the numbers of the rows, then what these few are.
         found = _merged(Drawn(keys, labels, rows, rows, weight[rows], np.ones(len(rows))))
         found = found.at(found.keys < self._reach(found.labels))

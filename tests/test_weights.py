@@ -1,0 +1,153 @@
+"""Laws of rows: a weight counts copies, only ratios of weights matter, and order does not."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.utils.estimator_checks import (
+    check_sample_weight_equivalence_on_dense_data,
+    check_sample_weight_equivalence_on_sparse_data,
+)
+
+import quadfeat as qf
+
+MODELS = {
+    "regressor": qf.KernelRegressor(qf.HermiteMercer(n_components=16)),
+    "ridge": qf.KernelClassifier(qf.HermiteMercer(n_components=16)),
+    "balanced": qf.KernelClassifier(qf.HermiteMercer(n_components=16), class_weight="balanced"),
+    "logistic": qf.KernelClassifier(qf.HermiteMercer(n_components=16), loss="logistic"),
+    "hinge": qf.KernelClassifier(qf.HermiteMercer(n_components=16), loss="squared_hinge"),
+}
+
+
+@pytest.fixture(params=MODELS)
+def case(request, rng):
+    """A model, rows and targets: continuous ones, or three classes."""
+    X = rng.normal(size=(150, 2))
+    y = np.sin(2 * X).sum(axis=1) + 0.5 * rng.normal(size=150)
+    if request.param != "regressor":
+        y = np.digitize(y, [-0.5, 1.0])
+    return clone(MODELS[request.param]), X, y
+
+
+def answers(model, X):
+    """All that a model says of rows."""
+    said = [model.predict(X)]
+    if isinstance(model, qf.KernelRegressor):
+        return [*model.predict(X, return_std=True), [model.noise_]]
+    said.append(model.decision_function(X))
+    return said if model.loss == "squared_hinge" else [*said, model.predict_proba(X)]
+
+
+def assert_same(one, two, X):
+    # Ridge is exact to rounding; a descent ends when 1e-18 of the loss is left, so to about 1e-7.
+    for ours, theirs in zip(answers(one, X), answers(two, X), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-6)
+
+
+def test_a_weight_counts_copies_of_a_row(case, rng):
+    model, X, y = case
+    copies = rng.integers(0, 5, size=150)
+    each = rng.permutation(np.repeat(np.arange(150), copies))
+    by_weight = clone(model).fit(X, y, sample_weight=copies)
+    by_row = clone(model).fit(X[each], y[each])
+    assert by_weight.alpha_ == pytest.approx(by_row.alpha_, rel=1e-9)
+    assert_same(by_weight, by_row, X)
+
+
+@pytest.mark.parametrize("factor", [1e-6, 50.0])
+def test_weights_times_a_constant_move_alpha_and_nothing_else(case, factor, rng):
+    model, X, y = case
+    weight = rng.uniform(0.5, 3, size=150)
+    plain = clone(model).fit(X, y, weight)
+    scaled = clone(model).fit(X, y, factor * weight)
+    assert scaled.alpha_ == pytest.approx(factor * plain.alpha_, rel=1e-9)
+    assert_same(plain, scaled, X)
+
+
+def test_the_order_of_rows_changes_nothing(case, rng):
+    model, X, y = case
+    order = rng.permutation(150)
+    assert_same(clone(model).fit(X, y), clone(model).fit(X[order], y[order]), X)
+
+
+@pytest.mark.parametrize("model", [qf.KernelRegressor(), qf.KernelClassifier()])
+def test_scikit_learn_sees_weights_as_copies_in_the_default_models(model):
+    for check in (
+        check_sample_weight_equivalence_on_dense_data,
+        check_sample_weight_equivalence_on_sparse_data,
+    ):
+        check(type(model).__name__, model)
+
+
+# --- what is chosen ---
+def test_weights_above_one_do_not_spoil_the_penalty(rng):
+    X, new = rng.normal(size=(200, 3)), rng.normal(size=(500, 3))
+    truth = np.sin(2 * new).sum(axis=1)
+    y = np.sin(2 * X).sum(axis=1) + 0.3 * rng.normal(size=200)
+    model = qf.KernelRegressor(qf.HermiteMercer(n_components=100)).fit(X, y, np.full(200, 2.0))
+    mean, deviation = model.predict(new, return_std=True)
+    assert 1 - np.var(truth - mean) / np.var(truth) > 0.9
+    # 2 deviations of a Gaussian process hold 95% of values, to about the smoothness it expects.
+    assert 0.85 < np.mean(np.abs(truth - mean) < 2 * deviation) <= 1.0
+
+
+def test_balanced_weights_choose_a_penalty_about_as_good_as_the_best(rng):
+    X, new = rng.normal(size=(600, 4)), rng.normal(size=(4000, 4))
+    y, truth = ((rows[:, 0] + rows[:, 1] * rows[:, 2] > 1.8).astype(int) for rows in (X, new))
+    y = np.where(rng.random(600) < 0.03, 1 - y, y)
+    model = qf.KernelClassifier(
+        qf.HermiteMercer(qf.Gaussian(0.1), n_components=100), class_weight="balanced"
+    )
+
+    def accuracy(alpha):
+        fitted = clone(model).set_params(alpha=alpha).fit(X, y)
+        return balanced_accuracy_score(truth, fitted.predict(new))
+
+    # A balanced accuracy of 4000 rows, a tenth of them rare, is known to about 0.02.
+    assert accuracy("auto") > max(map(accuracy, 10.0 ** np.arange(-2, 4))) - 0.04
+
+
+@pytest.mark.parametrize("features", [qf.HermiteMercer(), qf.RandomFourier(n_components=32)])
+def test_deviations_of_few_rows_are_positive_numbers(features, rng):
+    for n in (2, 3, 5, 7, 8, 10, 20, 29):
+        X = rng.normal(size=(n, 2))
+        for y in (X[:, 0] + 0.1 * rng.normal(size=n), np.sin(X[:, 0])):
+            model = qf.KernelRegressor(clone(features)).fit(X, y)
+            deviation = model.predict(rng.normal(size=(20, 2)), return_std=True)[1]
+            assert np.isfinite(deviation).all() and (deviation > 0).all() and model.noise_ > 0
+
+
+# --- what is seen ---
+def r2(model, X, truth):
+    return 1 - np.var(truth - model.predict(X)) / np.var(truth)
+
+
+def test_every_hour_of_a_periodic_recording_is_learned(rng):
+    hour = np.arange(24 * 2500) % 24
+    level = rng.normal(size=24)
+    X = np.column_stack([np.eye(24)[hour], rng.normal(size=len(hour))])
+    model = qf.KernelRegressor(qf.HermiteMercer(n_components=64)).fit(X, level[hour])
+    for each in range(24):
+        rows = X[hour == each][:50]
+        assert np.sqrt(np.mean((model.predict(rows) - level[each]) ** 2)) < 0.1
+
+
+def test_interleaved_sensors_are_both_learned(rng):
+    X = rng.normal(size=(40_000, 2))
+    X[:, 1] = 5 * (np.arange(len(X)) % 2)
+    y = np.where(X[:, 1] > 0, np.sin(2 * X[:, 0]), X[:, 0])
+    model = qf.KernelRegressor(qf.HermiteMercer(n_components=64)).fit(X, y)
+    for sensor in (0, 5):
+        some = X[:, 1] == sensor
+        assert r2(model, X[some], y[some]) > 0.99
+
+
+def test_a_class_of_three_rows_among_many_is_known_to_the_model(rng):
+    X = rng.normal(size=(30_000, 2))
+    y = np.where(X[:, 0] > 0, "right", "left")
+    y[:3], X[:3] = "far", [50.0, 50.0] + 0.1 * X[:3]
+    model = qf.KernelClassifier(qf.Landmarks(qf.Gaussian(0.5), n_components=64, random_state=0))
+    model.fit(X, y)
+    assert model.classes_.tolist() == ["far", "left", "right"]
+    assert (model.predict(X[:3]) == "far").all()
