@@ -1,7 +1,5 @@
 """A look at a source: every k-th row whatever its blocks, and what has weight alone."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -43,13 +41,6 @@ def test_one_negative_weight_in_a_stream_is_refused(rng):
     weight[33] = -0.5
     with pytest.raises(ValueError, match=r"must not be negative, got -0\.5"):
         qf.KernelRegressor().fit([(X, X[:, 0], weight)])
-
-
-def test_other_weights_are_other_rows(rng):
-    X, weight = rng.normal(size=(60, 2)), np.ones(60)
-    look = survey(source(X, X[:, 0], weight), labels=False)
-    assert look.fingerprint != replace(look, weight=2 * weight).fingerprint
-    assert look.fingerprint != replace(look, weight=None).fingerprint
 
 
 def test_an_iterator_is_read_beforehand_only_as_far_as_a_sample_needs(monkeypatch):

@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from .data import Block, source
+from ._blocks import Block, Names
+from .data import source
 from .features import FeatureMap
 from .streaming import Encode, FeatureStream, Piece, Sums
 from .survey import (
@@ -49,6 +50,7 @@ class Glance:
     n_positive: int  # with a weight above zero
     n_columns: int
     weights: Counter[Any]  # of the labels, where they were asked for
+    fingerprint: str
 
 
 class Partitions:
@@ -76,6 +78,9 @@ class Partitions:
         self.columns = tuple(map(str, X.columns)) if hasattr(X, "columns") else None
         chunks = getattr(X, "chunks", (None,))[0]
         parts = [_delayed(X, None), _delayed(y, chunks)]
+        if self.columns is not None:
+            order = importlib.import_module("dask").delayed(_ordered)
+            parts[0] = [order(part, self.columns) for part in parts[0]]
         parts.append([None] * len(parts[0]))
         if sample_weight is not None:
             parts[2] = _delayed(sample_weight, chunks)
@@ -86,18 +91,18 @@ class Partitions:
                 f"{', '.join(map(str, counts))} of them"
             )
         self._parts = list(zip(*parts, strict=True))
+        self._seen: list[str] = []  # what a survey saw, which later passes must see again
         self.dtype = dtype
 
     @property
     def fingerprint(self) -> str:
-        raise ValueError(
-            "checkpoint is for fits on one machine; on a cluster the scheduler makes lost sums "
-            "again, so leave checkpoint=None"
-        )
+        """The identity of the content, after a survey."""
+        return "".join(self._seen)
 
     def survey(self, *, labels: bool) -> Survey:
         """Lengths, labels and every k-th row, as a look at a local source finds them."""
         glances: list[Glance] = self._each(_glance, labels)
+        self._seen = [each.fingerprint for each in glances]
         n_rows = sum(each.n_rows for each in glances)
         weights: Counter[Any] = Counter()
         for each in glances:
@@ -128,10 +133,14 @@ class Partitions:
             yield from source(*rows).astype(self.dtype).blocks()
 
     def gather(self, partial: Callable[..., Any]) -> Any:
-        """`partial(X, y, weight)` of every partition where it is, merged by a fixed tree."""
+        """`partial` of every partition where it is, merged by a fixed tree.
+
+        Its arguments are X, y, weight, and what the survey saw of them, if there was one.
+        """
         dask = importlib.import_module("dask")
         work = dask.delayed(partial, pure=False, traverse=False)
-        level = [work(*part) for part in self._parts]
+        seen: list[Any] = self._seen or [None] * len(self._parts)
+        level = [work(*part, each) for part, each in zip(self._parts, seen, strict=True)]
         merge = dask.delayed(_merged, pure=False)
         while len(level) > 1:
             pairs = [merge(*level[i : i + 2]) for i in range(0, len(level) - 1, 2)]
@@ -177,13 +186,23 @@ class _Partial:
     encode: Encode
     dtype: Any
 
-    def __call__(self, X: Any, y: Any, weight: Any) -> Any:
+    def __call__(self, X: Any, y: Any, weight: Any, seen: str | None = None) -> Any:
         sums = self.blank()
         rows = source(X, y, weight).astype(self.dtype)
         stream = FeatureStream(rows, self.features, self.encode)
         for piece in stream.pieces("sums"):
             sums.add(piece.Z, piece.y, piece.weight)
+        if seen not in (None, rows.fingerprint):
+            raise ValueError(
+                f"a partition of {Partitions.name} has other rows than when it was first looked "
+                f"at; give a collection that is computed to the same each time, or persist() it"
+            )
         return sums
+
+
+def _ordered(frame: Any, columns: tuple[str, ...]) -> Any:
+    """A partition with the columns that the collection says it has."""
+    return Names("column", columns).ordered(frame, 0)
 
 
 def _merged(left: Any, right: Any) -> Any:
@@ -197,14 +216,15 @@ def _merged(left: Any, right: Any) -> Any:
 def _glance(part: Any, _: None, labels: bool) -> Glance:
     n_rows = n_positive = 0
     weights: Counter[Any] = Counter()
-    for block in source(*part).blocks():
+    rows = source(*part)
+    for block in rows.blocks():
         check_block(block, Partitions.name)
         n_rows += len(block)
         positive = len(block) if block.weight is None else np.count_nonzero(block.weight)
         n_positive += int(positive)
         if labels:
             weights += label_weights(block)
-    return Glance(n_rows, n_positive, int(part[0].shape[1]), weights)
+    return Glance(n_rows, n_positive, int(part[0].shape[1]), weights, rows.fingerprint)
 
 
 def _every(part: Any, first: int, step: int, dtype: Any) -> list[Part]:
@@ -242,18 +262,23 @@ def lazily(method: Callable[..., Any]) -> Callable[..., Any]:
                 f"{method.__name__} of a Dask collection takes no other argument; use "
                 f"X.map_partitions or X.map_blocks with the model's method"
             )
-        return _mapped(functools.partial(method, self), X, self.n_features_in_)
+        origin = self.features_._origin
+        row = np.zeros(self.n_features_in_) if origin is None else origin
+        return _mapped(functools.partial(method, self), X, row)
 
     return wrapped
 
 
-def _mapped(function: Callable[[Any], Any], X: Any, n_columns: int) -> Any:
-    """A function of every partition, as a dask array whose rows are partitioned as X's."""
+def _mapped(function: Callable[[Any], Any], X: Any, row: Any) -> Any:
+    """A function of every partition, as a dask array whose rows are partitioned as X's.
+
+    What it makes of one row tells the form of its answers.
+    """
     dask, da = importlib.import_module("dask"), importlib.import_module("dask.array")
     call = dask.delayed(function, pure=False, traverse=False)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a row of zeros has no names
-        like = function(np.zeros((1, n_columns)))
+        warnings.simplefilter("ignore", UserWarning)  # a plain row has no names
+        like = function(row[None])
     lengths = getattr(X, "chunks", ([np.nan] * len(_delayed(X, None)),))[0]
     parts = [
         da.from_delayed(call(part), shape=(n, *like.shape[1:]), dtype=like.dtype)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 from collections import Counter
 from collections.abc import Iterator
@@ -41,14 +40,6 @@ class Survey:
     classes: Any
     class_weights: Floats
 
-    @property
-    def fingerprint(self) -> str:
-        """A digest of the number of rows and the sample."""
-        digest = hashlib.sha256(str(self.n_rows).encode())
-        for part in (self.X, self.y, self.weight):
-            digest.update(data.array_identity(part))
-        return digest.hexdigest()
-
     def distinct_rows(self) -> Matrix:
         """The sample without repetitions, sorted: rows that weigh twice change no map."""
         return np.unique(self.X, axis=0)
@@ -80,10 +71,15 @@ class Once:
         first: list[Any] = []
         rows = 0
         for block in blocks:
-            first.append(data.as_block(block))
-            rows += len(first[-1])
+            first.append(data.kept(block))
+            rows += np.shape(first[-1][0])[0]
             if rows >= _SAMPLE:
                 break
+        if not rows:
+            raise ValueError(
+                "the iterator of blocks has no rows: it is empty, or has been read before; give a "
+                "list of blocks, or a function that returns a new iterator each time"
+            )
         return cls(data.source(first), data.source(itertools.chain(first, blocks)))
 
     def astype(self, dtype: Any) -> Once:
@@ -91,7 +87,13 @@ class Once:
 
     @property
     def fingerprint(self) -> str:
-        return self.whole.fingerprint
+        """Of what was looked at; a checkpoint compares the rest as it is read again."""
+        return self.head.fingerprint
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """The names of X's columns, once its head was read."""
+        return self.head.columns
 
 
 def survey(source: Source, *, labels: bool, verbose: bool = False) -> Survey:
