@@ -12,8 +12,10 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
+from quadfeat import Gaussian, KernelRegressor, QuasiRandomFourier, load, save
 from quadfeat._sinks import sink
-from quadfeat.data import source
+from quadfeat.data import Block, source
+from quadfeat.survey import labels_of
 
 N = 1003
 
@@ -128,6 +130,33 @@ def test_whole_labels_of_a_csv_file_keep_all_their_digits(tmp_path):
     (tmp_path / "t.csv").write_text("a,label\n" + "\n".join(lines))
     (block,) = source(tmp_path / "t.csv", "label").blocks()
     assert block.y.tolist() == labels
+    with pytest.raises(
+        ValueError, match=r"labels up to 4\.61169e\+18 as float64.*int64 or as text"
+    ):
+        labels_of(Block(block.X, block.y.astype(float)))
+
+
+@pytest.mark.parametrize("first", ["train", "new"])
+def test_a_model_of_one_svmlight_file_reads_another_as_the_first(first, tmp_path):
+    """Index 0 in only one of two files that both count from 0."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4)) * (rng.random((300, 4)) < 0.7)
+    y = X @ [3.0, 1.0, -1.0, 2.0]
+    halves = {"train": X[:200].copy(), "new": X[200:].copy()}
+    halves["new" if first == "train" else "train"][:, 0] = 0.0
+    for name, part in halves.items():
+        path = str(tmp_path / f"{name}.svm")
+        dump_svmlight_file(part, np.zeros(len(part)) + y[: len(part)], path, zero_based=True)
+    features = QuasiRandomFourier(Gaussian(0.1), n_components=64, random_state=0)
+    model = KernelRegressor(features, alpha=0.1).fit(tmp_path / "train.svm")
+    save(model, tmp_path / "m.qf")
+    for each in (model, load(tmp_path / "m.qf")):
+        if first == "new":
+            with pytest.raises(ValueError, match="index 0"):
+                each.predict(tmp_path / "new.svm")
+        else:
+            found = each.predict(tmp_path / "new.svm")
+            np.testing.assert_allclose(found, model.predict(halves["new"]), rtol=1e-5, atol=1e-5)
 
 
 def test_a_target_that_turns_to_fractions_has_every_row_once(tmp_path, monkeypatch):

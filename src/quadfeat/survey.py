@@ -126,6 +126,13 @@ def labels_of(block: Block) -> Any:
     labels = np.asarray(block.y)
     if labels.size != len(block):
         raise ValueError(f"y has shape {labels.shape}, and a classifier needs one label per row")
+    if labels.dtype.kind == "f" and labels.size:
+        largest = np.abs(labels).max()
+        if largest >= 2 / np.finfo(labels.dtype).eps:
+            raise ValueError(
+                f"y has labels up to {largest:g} as {labels.dtype}, which cannot tell whole "
+                f"numbers of that size apart; give them as int64 or as text"
+            )
     return labels.ravel()
 
 
