@@ -34,7 +34,7 @@ from .tuning import Tried, seeded, tune_bandwidth
 DTYPES = ("float32", "float64")
 _TUNING_ROWS = 10_000  # of the sample, to choose a bandwidth on
 _SAMPLE_WORK = 5e11  # multiply-adds to leave rows of the sample out in turn
-_ORIGIN_ROWS = 1000  # of the sample, to find where columns lie
+_ORIGIN_ROWS = 200  # of the sample, to find where columns lie
 # How many of its interquartile ranges a column may be from 0 before features lose digits by it:
 # float32 then has 20 bits left for the differences, and float64 has 32.
 _FAR = {"float32": 2.0**3, "float64": 2.0**20}
