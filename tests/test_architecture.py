@@ -13,6 +13,8 @@ ORDER = [
     "_archive",
     "_readers",
     "_sinks",
+    "_identity",
+    "_blocks",
     "data",
     "_progress",
     "_gauss",

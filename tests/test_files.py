@@ -10,9 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
+from sklearn.datasets import dump_svmlight_file
 
+from quadfeat import Gaussian, KernelRegressor, QuasiRandomFourier, load, save
 from quadfeat._sinks import sink
-from quadfeat.data import source
+from quadfeat.data import Block, source
+from quadfeat.survey import labels_of
 
 N = 1003
 
@@ -83,20 +86,18 @@ def test_an_index_of_zero_anywhere_makes_svmlight_count_from_zero(tmp_path, monk
     assert np.array_equal(found, [[5, 0, 7], *([[0, 1, 2]] * 50)])
 
 
-def test_a_file_is_known_by_its_ends_and_by_when_it_was_written(tmp_path):
-    path, size = tmp_path / "t.npy", 40_000  # longer than both of the ends that are looked at
+def test_a_file_is_known_by_every_row_and_not_by_when_it_was_written(tmp_path):
+    path, size = tmp_path / "t.npy", 40_000
     np.save(path, np.zeros((size, 1)))
     before, first = path.stat(), source(path).fingerprint
-
-    def changed(row, later):
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 10**9))
+    assert source(path).fingerprint == first
+    for row in (0, 12_345, size - 1):
         X = np.zeros((size, 1))
         X[row] = 1.0
         np.save(path, X)
-        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + later))
-        return source(path).fingerprint
-
-    assert first != changed(0, 0) and first != changed(size - 1, 0)
-    assert first != changed(size // 2, 1)
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert source(path).fingerprint != first
 
 
 def test_arrays_of_different_lengths_in_one_file_are_refused(table, tmp_path):
@@ -110,6 +111,101 @@ def test_a_zero_and_a_one_above_two_columns_are_data(tmp_path):
     (tmp_path / "t.csv").write_text("0,1\n1,0\n")
     (block,) = source(tmp_path / "t.csv").blocks()
     assert np.array_equal(block.X, [[0.0, 1.0], [1.0, 0.0]])
+
+
+@pytest.mark.parametrize("blank", ["\n", "\r\n"])
+def test_blank_lines_of_a_csv_file_are_no_rows_from_any_block_on(blank, tmp_path):
+    rows = [f"{i},{2 * i}" for i in range(60)]
+    lines = ["a,b", "", *rows[:7], "", "", *rows[7:30], "", *rows[30:], "", ""]
+    (tmp_path / "t.csv").write_bytes(blank.join(lines).encode())
+    stream = source(tmp_path / "t.csv", "b", rows=8)
+    for start in (0, 1, 3, 5, 7):
+        found = np.concatenate([block.y for block in stream.blocks(start)])
+        np.testing.assert_array_equal(found, 2 * np.arange(8 * start, 60))
+
+
+def test_whole_labels_of_a_csv_file_keep_all_their_digits(tmp_path):
+    labels = [2**53, 2**53 + 1, -(2**62) - 1, 7]
+    lines = [f"{i},{label}" for i, label in enumerate(labels)]
+    (tmp_path / "t.csv").write_text("a,label\n" + "\n".join(lines))
+    (block,) = source(tmp_path / "t.csv", "label").blocks()
+    assert block.y.tolist() == labels
+    with pytest.raises(
+        ValueError, match=r"labels up to 4\.61169e\+18 as float64.*int64 or as text"
+    ):
+        labels_of(Block(block.X, block.y.astype(float)))
+
+
+@pytest.mark.parametrize("first", ["train", "new"])
+def test_a_model_of_one_svmlight_file_reads_another_as_the_first(first, tmp_path):
+    """Index 0 in only one of two files that both count from 0."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4)) * (rng.random((300, 4)) < 0.7)
+    y = X @ [3.0, 1.0, -1.0, 2.0]
+    halves = {"train": X[:200].copy(), "new": X[200:].copy()}
+    halves["new" if first == "train" else "train"][:, 0] = 0.0
+    for name, part in halves.items():
+        path = str(tmp_path / f"{name}.svm")
+        dump_svmlight_file(part, np.zeros(len(part)) + y[: len(part)], path, zero_based=True)
+    features = QuasiRandomFourier(Gaussian(0.1), n_components=64, random_state=0)
+    model = KernelRegressor(features, alpha=0.1).fit(tmp_path / "train.svm")
+    save(model, tmp_path / "m.qf")
+    for each in (model, load(tmp_path / "m.qf")):
+        if first == "new":
+            with pytest.raises(ValueError, match="index 0"):
+                each.predict(tmp_path / "new.svm")
+        else:
+            found = each.predict(tmp_path / "new.svm")
+            np.testing.assert_allclose(found, model.predict(halves["new"]), rtol=1e-5, atol=1e-5)
+
+
+def test_a_target_that_turns_to_fractions_has_every_row_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("quadfeat._readers._CHUNK", 100_000)
+    n, path = 150_000, tmp_path / "t.csv"  # longer than what the types are guessed from
+    y = np.arange(float(n))
+    y[n - 100] += 0.5
+    text = "a,y\n" + "\n".join(f"{i},{value:.7g}" for i, value in enumerate(y))
+    path.write_text(text)
+    stream = source(path, "y")
+    for start in (0, 2, 18):
+        blocks = list(stream.blocks(start))
+        np.testing.assert_array_equal(np.concatenate([b.y for b in blocks]), y[8192 * start :])
+        found = np.concatenate([b.X[:, 0] for b in blocks])
+        np.testing.assert_array_equal(found, np.arange(8192 * start, n))
+    assert [block.y.dtype.kind for block in blocks] == ["f"]
+    path.write_text(text.replace(".5", "oops"))
+    with pytest.raises(ValueError, match=r"t\.csv.*'y'.*line 149902.*oops"):
+        list(source(path, "y").blocks())
+
+
+def _columns_1_and_3(path, *, zero_based, with_zero):
+    """Two rows of four columns, of which the first may be empty."""
+    X = np.array([[5.0 * with_zero, 2, 0, 3], [0, 0, 0, 1]])
+    dump_svmlight_file(X, [1, 2], str(path), zero_based=zero_based)
+    return X
+
+
+@pytest.mark.parametrize("zero_based", [True, False])
+@pytest.mark.parametrize("with_zero", [True, False])
+def test_indices_of_a_second_file_count_from_where_the_first_did(zero_based, with_zero, tmp_path):
+    _columns_1_and_3(tmp_path / "first.svm", zero_based=zero_based, with_zero=True)
+    first = source(tmp_path / "first.svm").first_index
+    assert first == 1 - zero_based
+    X = _columns_1_and_3(tmp_path / "second.svm", zero_based=zero_based, with_zero=with_zero)
+    (block,) = source(tmp_path / "second.svm", columns=4, first_index=first).blocks()
+    np.testing.assert_array_equal(block.X.toarray(), X)
+
+
+def test_indices_that_may_count_from_0_or_1_are_refused_where_it_matters(tmp_path):
+    path = tmp_path / "t.svm"
+    _columns_1_and_3(path, zero_based=True, with_zero=False)
+    with pytest.raises(ValueError, match=r"from 1 to 3 of 4 columns, which may count from 0 or"):
+        source(path, columns=4)
+    _columns_1_and_3(path, zero_based=False, with_zero=False)
+    assert next(source(path, columns=4).blocks()).X.toarray()[0].tolist() == [0, 2, 0, 3]
+    _columns_1_and_3(path, zero_based=True, with_zero=True)
+    with pytest.raises(ValueError, match="has an index 0, and those of the file before"):
+        source(path, columns=5, first_index=1)
 
 
 # --- out ------------------------------------------------------------------------------------------

@@ -1,11 +1,17 @@
 """Fits that are interrupted go on to the same bits, and never from something else."""
 
+import os
+import subprocess
+import sys
+import threading
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 import quadfeat as qf
 from quadfeat import _archive
+from quadfeat._identity import parameters_fingerprint
 
 ROWS = 10_000  # two blocks
 
@@ -105,7 +111,7 @@ def test_ctrl_c_says_how_to_go_on(rows, tmp_path):
     def blocks():
         passes.append(None)
         for start in range(0, ROWS, 1000):
-            if len(passes) == 3 and start == 9000:  # identity, survey, sums
+            if len(passes) == 2 and start == 9000:  # survey, sums
                 raise KeyboardInterrupt
             yield X[start : start + 1000], y[start : start + 1000]
 
@@ -159,3 +165,116 @@ def test_ctrl_c_without_a_checkpoint_promises_nothing(rows):
     with pytest.raises(KeyboardInterrupt) as stopped:
         qf.KernelRegressor(features(), alpha=1.0).fit(blocks)
     assert "checkpoint" not in str(stopped.value)
+
+
+# --- code that is a parameter ---------------------------------------------------------------------
+def _made(text, **known):
+    """What a module of this text defines as `made`, as another process would that imports it."""
+    space = {"__name__": "somewhere", "np": np, "qf": qf, **known}
+    exec(text, space)
+    return space["made"]
+
+
+_HELPED = "def bump(w):\n    return {}\ndef made(w):\n    return bump(w)"
+_KERNEL = """
+class made(qf.Gaussian):
+    \"\"\"A kernel of the user's.\"\"\"
+    def profile(self, gap):
+        return {}
+"""
+_INSTANCE = """
+class Density:
+    def __init__(self, width):
+        self.width = width
+    def __call__(self, w):
+        return np.exp(-abs(w) * {})
+made = Density({})
+"""
+EDITS = {
+    "a constant": ("made = lambda w: np.exp(-2 * w**2)", "made = lambda w: np.exp(-3 * w**2)"),
+    "an operator": ("made = lambda w: np.exp(-w**2)", "made = lambda w: np.cos(-w**2)"),
+    "a default": ("def made(w, a=1):\n    return a", "def made(w, a=2):\n    return a"),
+    "a keyword": ("def made(w, *, a=1):\n    return a", "def made(w, *, a=2):\n    return a"),
+    "a closure": (
+        "def outer(a):\n    return lambda w: a * w\nmade = outer(1.0)",
+        "def outer(a):\n    return lambda w: a * w\nmade = outer(2.0)",
+    ),
+    "a global": ("A = 1.0\nmade = lambda w: A * w", "A = 2.0\nmade = lambda w: A * w"),
+    "an array": (
+        "A = np.arange(2000.0)\nmade = lambda w: A * w",
+        "A = np.arange(2000.0)\nA[1000] = 7.0\nmade = lambda w: A * w",
+    ),
+    "a helper": (_HELPED.format("w"), _HELPED.format("2 * w")),
+    "an inner function": (
+        "def made(w):\n    f = lambda u: u + 1\n    return f(w)",
+        "def made(w):\n    f = lambda u: u + 2\n    return f(w)",
+    ),
+    "a set": ("made = lambda w: w in {'a', 'b'}", "made = lambda w: w in {'a', 'c'}"),
+    "an argument": (
+        "import functools\nmade = functools.partial(pow, 2)",
+        "import functools\nmade = functools.partial(pow, 3)",
+    ),
+    "a method": (_KERNEL.format("np.exp(-gap**2)"), _KERNEL.format("np.exp(-gap**4)")),
+    "an attribute": (_INSTANCE.format("self.width", 1.0), _INSTANCE.format("self.width", 2.0)),
+    "a method of an object": (_INSTANCE.format(1.0, 1.0), _INSTANCE.format(2.0, 1.0)),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_edited_code_is_another_parameter_and_the_same_code_is_not(edit):
+    before, after = EDITS[edit]
+    first = parameters_fingerprint({"density": _made(before)})
+    assert parameters_fingerprint({"density": _made(before)}) == first
+    assert parameters_fingerprint({"density": _made("\n\n" + before)}) == first, "moved in a file"
+    assert parameters_fingerprint({"density": _made(after)}) != first
+
+
+def test_functions_that_call_each_other_have_a_fingerprint():
+    text = "def odd(n):\n    return n and made(n - 1)\ndef made(n):\n    return not n or odd(n - 1)"
+    first = parameters_fingerprint({"f": _made(text)})
+    assert parameters_fingerprint({"f": _made(text)}) == first
+    assert parameters_fingerprint({"f": _made(text.replace("not n", "n == 1"))}) != first
+
+
+def test_another_process_finds_the_same_fingerprint():
+    code = (
+        "import quadfeat as qf\n"
+        "from quadfeat._identity import parameters_fingerprint\n"
+        "class Mine(qf.Gaussian):\n"
+        "    names = {'a', 'b', 'c', 'd'}\n"
+        "    def profile(self, gap):\n"
+        "        return gap in {'x', 'y', 'z'}\n"
+        "kernel = Mine(2.0)\n"
+        "given = {'kernel': kernel, 'density': lambda w: kernel(w), 'weights': {1: 2.0, 'b': 3}}\n"
+        "print(parameters_fingerprint(given))\n"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": str(seed)},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in (1, 2)
+    }
+    assert len(found) == 1
+
+
+def test_what_another_process_cannot_recognise_is_refused():
+    with pytest.raises(ValueError, match=r"lock holds <unlocked _thread\.lock object at"):
+        parameters_fingerprint({"lock": threading.Lock()})
+
+
+@pytest.mark.usefixtures("killed_at_the_end")
+def test_an_edited_density_does_not_resume_the_old_fit(rows, tmp_path):
+    X, y = rows
+    model = qf.KernelRegressor(alpha=1.0, checkpoint=tmp_path / "c", checkpoint_interval=0.0)
+
+    def given(text):
+        kernel = qf.Spectral(_made(text))
+        return clone(model).set_params(features=qf.DenseGrid(kernel, n_points=3))
+
+    given("made = lambda w: np.exp(-(w**2))").fit(X, y)
+    given("made = lambda w: np.exp(-(w**2))").fit(X, y)
+    with pytest.raises(ValueError, match="other parameters"):
+        given("made = lambda w: np.exp(-2 * w**2)").fit(X, y)

@@ -45,13 +45,6 @@ def test_one_impossible_weight_in_a_stream_is_refused(weight, told, rng):
     assert told in str(refusal.value)
 
 
-def test_other_weights_are_other_rows(rng):
-    X, weight = rng.normal(size=(60, 2)), np.ones(60)
-    look = survey(source(X, X[:, 0], weight), labels=False)
-    other = survey(source(X, X[:, 0], 2 * weight), labels=False)
-    assert look.fingerprint != other.fingerprint
-
-
 def test_an_iterator_is_read_beforehand_only_as_far_as_a_sample_needs(monkeypatch):
     monkeypatch.setattr("quadfeat.sampling._ROWS", 100)
     read = []

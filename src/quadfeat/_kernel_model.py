@@ -12,10 +12,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from ._blocks import check_plain
 from ._checks import check_choice, check_positive
+from ._identity import parameters_fingerprint
+from .adaptive import KernelFeatures
 from .data import Block, Source, _is_blocks, source
 from .distributed import ClusterStream, Partitions, is_collection
-from .features import FeatureMap, Matrix
+from .features import FeatureMap, Matrix, moved
 from .fitting import Judge, RidgeFit, Rows, fit_ridge
 from .rules import Floats
 from .sampling import Drawn
@@ -24,8 +27,6 @@ from .streaming import (
     Encode,
     FeatureStream,
     Stream,
-    evaluate,
-    parameters_fingerprint,
 )
 from .sums import NormalSums
 from .survey import Once, Survey, survey
@@ -36,6 +37,10 @@ _TUNING_ROWS = 10_000  # of the sample, to choose a bandwidth on
 _SAMPLE_WORK = 5e11  # multiply-adds to leave rows of the sample out in turn
 _ALL_WORK = 1e11  # the same to leave out every row there is
 _ALL_VALUES = 2**25  # and how many features they may have
+_ORIGIN_ROWS = 200  # of the sample, to find where columns lie
+# How many of its interquartile ranges a column may be from 0 before features lose digits by it:
+# float32 then has 20 bits left for the differences, and float64 has 32.
+_FAR = {"float32": 2.0**3, "float64": 2.0**20}
 _PREDICTED = 2**25  # bytes of features at a time when predicting
 
 
@@ -64,26 +69,25 @@ class KernelModel(BaseEstimator, ABC):
     ) -> Source | Partitions | Once:
         if reset:
             # A fit forgets the batches and the columns of those before it.
-            for name in ("_sums", "feature_names_in_"):
+            for name in ("_sums", "feature_names_in_", "_first_index"):
                 self.__dict__.pop(name, None)
         if is_collection(X):
-            parts = Partitions(X, y, sample_weight, dtype=self.dtype)
-            if reset and parts.columns is not None:
-                self.feature_names_in_ = np.array(parts.columns, dtype=object)
-            return parts
+            return Partitions(X, y, sample_weight, dtype=self.dtype)
         if hasattr(X, "__next__") and y is None and sample_weight is None:
             return Once.of(X).astype(self.dtype)
         if _is_stream(X):
-            columns = None if reset else self._columns()
-            made = source(X, y, sample_weight, columns=columns).astype(self.dtype)
-            if reset and made.columns is not None:
-                self.feature_names_in_ = np.array(made.columns, dtype=object)
+            known = {} if reset else self._columns()
+            made = source(X, y, sample_weight, **known).astype(self.dtype)
+            if reset and made.first_index is not None:
+                self._first_index = made.first_index
             return made
         if y is None:
             raise ValueError(
                 f"requires y to be passed, but the target y is None; {type(self).__name__} learns "
                 f"from targets"
             )
+        for name, values in (("X", X), ("y", y), ("sample_weight", sample_weight)):
+            check_plain(name, values, dates=True)  # scikit-learn knows what to say of dates
         X, y = validate_data(
             self,
             X,
@@ -102,9 +106,13 @@ class KernelModel(BaseEstimator, ABC):
     def _checked_target(self, y: Any) -> Any:
         return y
 
-    def _columns(self) -> Any:
+    def _columns(self) -> dict[str, Any]:
+        """What `source` is to know of the columns of the fit."""
         names = getattr(self, "feature_names_in_", None)
-        return self.n_features_in_ if names is None else list(names)
+        return {
+            "columns": self.n_features_in_ if names is None else list(names),
+            "first_index": getattr(self, "_first_index", None),
+        }
 
     def _check(self) -> None:
         if not (self.features is None or isinstance(self.features, FeatureMap)):
@@ -131,24 +139,29 @@ class KernelModel(BaseEstimator, ABC):
     def _opened_checkpoint(self, data: Source | Partitions | Once) -> Checkpoint:
         if self.checkpoint is None:
             return Checkpoint(None, 0.0, {})
+        if isinstance(data, Partitions):
+            raise ValueError(
+                "checkpoint is for fits on one machine; on a cluster the scheduler makes lost sums "
+                "again, so leave checkpoint=None"
+            )
         ignored = ("checkpoint", "checkpoint_interval", "verbose")
         chosen = {k: v for k, v in self.get_params(deep=True).items() if k not in ignored}
-        identity = {
-            "data": data.fingerprint,
-            "parameters": type(self).__name__ + parameters_fingerprint(chosen),
-        }
+        identity = {"parameters": type(self).__name__ + parameters_fingerprint(chosen)}
         return Checkpoint(self.checkpoint, self.checkpoint_interval, identity)
 
     def _look(
         self, data: Source | Partitions | Once, checkpoint: Checkpoint, *, labels: bool
     ) -> Survey:
         if isinstance(data, Partitions):
-            return data.survey(labels=labels)
-        seen = data.head if isinstance(data, Once) else data
-        look = survey(seen, labels=labels, verbose=self.verbose)
+            look = data.survey(labels=labels)
+        else:
+            seen = data.head if isinstance(data, Once) else data
+            look = survey(seen, labels=labels, verbose=self.verbose)
         if checkpoint.active:
-            # A stream is known by its first block alone before it is read.
-            checkpoint.require("rows", look.fingerprint)
+            # Every row has been read by now, so that all of them tell the data from other data.
+            checkpoint.require("data", data.fingerprint)
+        if data.columns is not None and not hasattr(self, "_sums"):
+            self.feature_names_in_ = np.array(data.columns, dtype=object)
         return look
 
     def _stream(
@@ -169,18 +182,44 @@ class KernelModel(BaseEstimator, ABC):
         if look.n_rows == 1 and isinstance(self.alpha, str):
             raise ValueError("1 sample is too few to choose alpha by; give alpha a number")
         features = seeded(self.features)
-        distinct = look.distinct_rows()
+        origin, dtype = self._origin(look.drawn.X), self._precision(look.drawn.X)
+        distinct = moved(look.distinct_rows(), origin, dtype)
         if features.kernel is None and len(distinct) > 1:
             drawn = look.some(_TUNING_ROWS).drawn
             y, weight = self._encoded(Block(drawn.X, drawn.y, drawn.weight))
             Y, group = self._ridge_targets(y), self._groups(drawn)
             rows = Rows(drawn.X, Y, weight, drawn.share, group).grouped()
             kernel, self.tuning_ = tune_bandwidth(
-                features, rows.Z, distinct, rows.y, rows.mass, verbose=self.verbose
+                features,
+                moved(rows.Z, origin, dtype),
+                distinct,
+                rows.y,
+                rows.mass,
+                verbose=self.verbose,
             )
             features.set_params(kernel=kernel)
         self.features_ = features.fit(distinct)
+        if origin is not None:
+            self.features_._origin = origin
+            if isinstance(self.features_, KernelFeatures):
+                self.features_.map_._origin = origin
         self.n_features_in_ = distinct.shape[1]
+
+    def _precision(self, X: Matrix) -> Any:
+        """The precision of features of these rows."""
+        return np.dtype(X.dtype if self.dtype is None else self.dtype)
+
+    def _origin(self, X: Matrix) -> Floats | None:
+        """What to take from rows, in double precision: the median of columns that lie far from 0.
+
+        Kernels see differences alone, and those of 1e8 + x lose x where 1e8 + x is rounded first.
+        """
+        if X.dtype == np.float32:
+            return None
+        some = X[:: -(-len(X) // _ORIGIN_ROWS)]
+        low, middle, high = np.quantile(some, [0.25, 0.5, 0.75], axis=0, method="lower")
+        far = np.abs(middle) > _FAR[self._precision(X).name] * (high - low)
+        return np.where(far, middle, 0.0) if far.any() else None
 
     @abstractmethod
     def _encoded(self, block: Block) -> tuple[Any, Any]:
@@ -208,8 +247,8 @@ class KernelModel(BaseEstimator, ABC):
             look = look.some(int(np.clip(_SAMPLE_WORK / p**2, 500, 5000)))
         drawn = look.drawn
         y, weight = self._encoded(Block(drawn.X, drawn.y, drawn.weight))
-        Z = np.empty((len(drawn.X), p), dtype=drawn.X.dtype)
-        evaluate(self.features_, drawn.X, Z)
+        Z = np.empty((len(drawn.X), p), dtype=self._precision(drawn.X))
+        self.features_._write(drawn.X, Z)
         complete = whole and look.sample.complete
         return Rows(Z, y, weight, drawn.share, self._groups(drawn), whole, complete)
 
@@ -241,8 +280,9 @@ class KernelModel(BaseEstimator, ABC):
         """The features of X, some rows at a time, in a reused buffer."""
         check_is_fitted(self)
         if _is_stream(X):
-            made = source(X, columns=self._columns())
+            made = source(X, **self._columns())
         else:
+            check_plain("X", X, dates=True)
             made = source(
                 validate_data(
                     self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
@@ -250,13 +290,13 @@ class KernelModel(BaseEstimator, ABC):
             )
         p = self.features_._n_features_out
         for block in made.astype(self.dtype).blocks():
-            dtype = block.X.dtype
+            dtype = self._precision(block.X)
             rows = int(np.clip(_PREDICTED // (p * dtype.itemsize), 64, 8192))
             buffer = np.empty((min(rows, len(block)), p), dtype=dtype)
             for first in range(0, len(block), rows):
                 some = block.X[first : first + rows]
                 Z = buffer[: some.shape[0]]
-                evaluate(self.features_, some, Z)
+                self.features_._write(some, Z)
                 yield Z
 
     def _scores(self, X: Any) -> Floats:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import io
-import os
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -40,6 +39,7 @@ class Table:
     n_rows: int | None
     names: tuple[str, ...] | None
     read: Callable[[int], Iterator[Batch]]
+    first_index: int | None = None  # what indices count from, where columns are numbered
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,12 @@ class Wanted:
     target: Any = None
     weight: Any = None
     columns: Sequence[str] | int | None = None
+    first_index: int | None = None
+
+    def width(self) -> int | None:
+        """How many columns X must have, where that is known."""
+        known = self.columns is None or isinstance(self.columns, int)
+        return self.columns if known else len(self.columns)  # type: ignore[arg-type,return-value]
 
     def targets(self) -> list[str]:
         if self.target is None:
@@ -70,7 +76,7 @@ class Wanted:
             asked += list(self.columns)
         for name in asked:
             if name not in names:
-                raise ValueError(f"{path} has no column {name!r}; its columns are {_list(names)}")
+                raise ValueError(f"{path} has no column {name!r}; its columns are {listed(names)}")
         if self.columns is None or isinstance(self.columns, int):
             others = {*self.targets(), self.weight}
             return [name for name in names if name not in others]
@@ -123,7 +129,7 @@ def _npz(path: Path, wanted: Wanted, rows: int) -> Table:
     chosen = ["X", *targets, *weight]
     for key in chosen:
         if key not in keys:
-            raise ValueError(f"{path} has no array {key!r}; its arrays are {_list(keys)}")
+            raise ValueError(f"{path} has no array {key!r}; its arrays are {listed(keys)}")
     lengths = [len(_Member(path, key)) for key in chosen]
     if len(set(lengths)) > 1:
         counts = ", ".join(f"{key} {n}" for key, n in zip(chosen, lengths, strict=True))
@@ -247,10 +253,11 @@ def _open_parquet(parquet: Any, path: Path) -> Any:
 
 
 def _csv(path: Path, wanted: Wanted, rows: int) -> Table:
-    """Numbers are float64. A first line of numbers alone is data: columns are then f0, f1, ...
+    """Numbers are float64, but a target of whole numbers is int64, which keeps all their digits.
 
-    But 0, 1, 2, ... are what pandas writes above columns without names, and a first line that has
-    the names asked for holds names.
+    A first line of numbers alone is data: columns are then f0, f1, ... But 0, 1, 2, ... are what
+    pandas writes above columns without names, and a first line that has the names asked for holds
+    names.
     """
     pa, csv = arrow("csv")
     parse = csv.ParseOptions(delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
@@ -268,35 +275,51 @@ def _csv(path: Path, wanted: Wanted, rows: int) -> Table:
             types[name] = pa.bool_()
     texts = [name for name in wanted.targets() if not _is_numeric(found[name], pa)]
     types |= dict.fromkeys(texts, pa.string())
-    whole = isinstance(wanted.target, str) and pa.types.is_integer(found[wanted.target])
-    needed = list(types)
+    if isinstance(wanted.target, str) and pa.types.is_integer(found[wanted.target]):
+        types[wanted.target] = pa.int64()
+    options = csv.ReadOptions(
+        use_threads=False,  # with them, an error does not always know its line
+        block_size=_CHUNK,
+        column_names=every if headless else None,
+    )
+
+    def batches(types: dict[str, Any]) -> Iterator[Any]:
+        convert = csv.ConvertOptions(
+            column_types=types, include_columns=list(types), strings_can_be_null=False
+        )
+        with csv.open_csv(path, options, parse, convert) as file:
+            yield from file
+
+    def from_row(first: int) -> Iterator[Any]:
+        # Arrow could skip lines, but it counts blank ones, which are no rows.
+        row = 0
+        try:
+            for batch in batches(types):
+                yield batch[max(first - row, 0) :]
+                row += len(batch)
+        except pa.ArrowInvalid:
+            if pa.int64() not in types.values():
+                raise
+        else:
+            return
+        # The target began with whole numbers and turns to fractions, or something else is wrong.
+        first, row = max(first, row), 0
+        for batch in batches({name: _widened(kind, pa) for name, kind in types.items()}):
+            yield batch[max(first - row, 0) :]
+            row += len(batch)
 
     def read(first: int) -> Iterator[Batch]:
-        options = csv.ReadOptions(
-            use_threads=False,  # with them, an error does not always know its line
-            block_size=_CHUNK,
-            skip_rows_after_names=first,
-            column_names=every if headless else None,
-        )
-        convert = csv.ConvertOptions(
-            column_types=types, include_columns=needed, strings_can_be_null=False
-        )
-        with (
-            _arrow_errors(path, pa, every),
-            csv.open_csv(path, options, parse, convert) as file,
-        ):
-            for batch in file:
+        with _arrow_errors(path, pa, every):
+            for batch in from_row(first):
                 if len(batch):
                     _check_texts(batch, texts, path)
-                    made = _batch(batch, names, wanted, np.dtype(np.float64), path, pa)
-                    yield made._replace(y=_counted(made.y)) if whole else made
+                    yield _batch(batch, names, wanted, np.dtype(np.float64), path, pa)
 
     return Table(None, tuple(names), read)
 
 
-def _counted(y: Any) -> Any:
-    """Labels 0 and 1 stay whole numbers; a column that began so may still turn to fractions."""
-    return y.astype(np.int64) if (np.isfinite(y) & (y == np.round(y))).all() else y
+def _widened(kind: Any, pa: Any) -> Any:
+    return pa.float64() if kind == pa.int64() else kind
 
 
 def _check_texts(part: Any, names: Sequence[str], path: Path) -> None:
@@ -403,17 +426,30 @@ class _arrow_errors:
 def _svmlight(path: Path, wanted: Wanted, rows: int) -> Table:
     """Lines `label index:value ...` as CSR rows; a first reading finds the largest index.
 
-    Indices count from 0 if one of them is 0, else from 1.
+    Indices count from 0 if one of them is 0, else from 1, unless the caller knows.
     """
     if wanted.targets() or wanted.weight is not None:
         raise ValueError(
             f"{path} has its labels in front of every line and no names; leave out "
             f"y={wanted.target!r} and sample_weight={wanted.weight!r}"
         )
-    marks, n_rows, widest, zero_based = _survey(path)
-    width = widest if zero_based else widest - 1
-    if wanted.columns is not None:
-        asked = wanted.columns if isinstance(wanted.columns, int) else len(wanted.columns)
+    marks, n_rows, widest, has_zero = _survey(path)
+    first_index, asked = wanted.first_index, wanted.width()
+    if first_index is None:
+        first_index = 0 if has_zero else 1
+        if asked is not None and not has_zero and widest <= asked:
+            raise ValueError(
+                f"{path} has indices from 1 to {widest - 1} of {asked} columns, which may count "
+                f"from 0 or from 1; read it with sklearn.datasets.load_svmlight_file(path, "
+                f"n_features={asked}, zero_based=...) and give its rows"
+            )
+    if has_zero and first_index == 1:
+        raise ValueError(
+            f"{path} has an index 0, and those of the file before counted from 1; write both with "
+            f"the same zero_based, with a 0 in the first of them if they count from there"
+        )
+    width = widest - first_index
+    if asked is not None:
         if asked < width:
             raise ValueError(f"{path} has {width} columns, more than the {asked} that are expected")
         width = asked
@@ -425,13 +461,12 @@ def _svmlight(path: Path, wanted: Wanted, rows: int) -> Table:
             X, y = _parse(chunk, path, row)
             skip = min(max(first - row, 0), len(y))
             row += len(y)
-            if not zero_based:
-                X = X[:, 1:]
+            X = X[:, 1:] if first_index else X
             X = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(len(y), width))
             if skip < len(y):
                 yield Batch(X[skip:], y[skip:])
 
-    return Table(n_rows, None, read)
+    return Table(n_rows, None, read, first_index)
 
 
 def _survey(path: Path) -> tuple[list[tuple[int, int]], int, int, bool]:
@@ -477,18 +512,10 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _list(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Names for a message, not too many of them."""
     shown = ", ".join(map(repr, names[:20]))
     return shown if len(names) <= 20 else f"{shown} and {len(names) - 20} more"
-
-
-def file_identity(path: Path) -> bytes:
-    """What tells a file from others and from its own later versions, without reading it all."""
-    status = os.stat(path)
-    with path.open("rb") as file:
-        head = file.read(1 << 16)
-        file.seek(max(0, status.st_size - (1 << 16)))
-        return head + file.read() + f"{status.st_size} {status.st_mtime_ns}".encode()
 
 
 READERS: dict[str, Callable[[Path, Wanted, int], Table]] = {

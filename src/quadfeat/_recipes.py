@@ -367,6 +367,7 @@ def _finish_map(made: FeatureMap) -> None:
     made._groups = made.kernel_.groups(d)
     names = getattr(made, "feature_names_in_", None)
     require(names is None or len(names) == d, "the names of columns are not one per column")
+    require(made._origin is None or len(made._origin) == d, "the origin has other columns")
     columns = _columns(made, d)
     require(made.signs_.shape == (columns,), f"{len(made.signs_)} signs for {columns} columns")
     require(bool(np.isin(made.signs_, (-1.0, 0.0, 1.0)).all()), "signs are not -1, 0 or 1")
@@ -428,6 +429,7 @@ _seed = either(absent, instance(int))
 any_estimator: dict[str, Check] = {
     "feature_names_in_": lambda value: isinstance(value, np.ndarray) and value.ndim == 1,
     "_sklearn_output_config": _output_config,
+    "_first_index": instance(int),
 }
 _common: dict[str, Check] = {"n_features_in_": instance(int), "kernel_": _kernel}
 _signed: dict[str, Check] = {**_common, "signs_": array(_floats, 1)}
@@ -454,7 +456,7 @@ def _map(kind: type, stored: dict[str, Check], *more: str, **maybe: Check) -> Re
         kind,
         stored=stored,
         parameters={name: _map_parameters.get(name, plain) for name in names},
-        optional={**any_estimator, **maybe},
+        optional={**any_estimator, "_origin": array(_floats, 1), **maybe},
         derived=("_groups", "_n_features_out", *more),
         finish=_finish_map,
     )

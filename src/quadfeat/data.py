@@ -3,7 +3,9 @@
 Every source is cut into blocks of exactly `rows` rows (the last may be shorter), whatever batches
 its file has, so that a fit does not depend on how the data was written. X is float32 where every
 column of it is float32 (or float16), else float64: integers, and one float64 column among float32
-ones, make it float64. The first block of a stream decides for all.
+ones, make it float64. The first block of a stream decides for all: the precision, the columns and
+their names, and whether there are targets and weights. Every later pass has the rows of the first,
+or is refused.
 """
 
 from __future__ import annotations
@@ -12,37 +14,20 @@ import hashlib
 import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from ._blocks import Block as Block
+from ._blocks import Form, Names, as_block, check_plain, is_frame, reblocked, strange
 from ._checks import check_count
-from ._readers import Batch, Wanted, file_identity, open_table
+from ._identity import Ledger
+from ._readers import Batch, Wanted, open_table
 
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """Some rows: X (n, d), float32 or float64, an array or CSR; y and weight (n, ...) or None."""
-
-    X: Any
-    y: Any = None
-    weight: Any = None
-
-    def __len__(self) -> int:
-        return int(self.X.shape[0])
-
-    def copied(self) -> Block:
-        """The same rows in memory of their own."""
-        y, weight = (None if v is None else v.copy() for v in (self.y, self.weight))
-        return Block(self.X.copy(), y, weight)
-
-    def _cut(self, start: int, stop: int) -> Block:
-        y, weight = (None if v is None else v[start:stop] for v in (self.y, self.weight))
-        return Block(self.X[start:stop], y, weight)
+_VALUES = 2**25  # of a block when it is made dense, at most: 256 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,90 +37,105 @@ class Source:
     Parameters
     ----------
     name : str, for messages
-    rows : int, of every block but the last
     n_rows : int, or None where it is not known before reading
-    columns : the names of X's columns, or None where they have none
-    dtype : of the blocks of X; None where the data decides
+    dtype : the precision in which features will be made; None where the data decides
+        Blocks of X have their own precision all the same, for they may be centred in between. But
+        values that are too large are refused.
+    first_index : what indices of an svmlight file count from, 0 or 1; None for all others
     """
 
     name: str
-    rows: int
     n_rows: int | None
-    columns: tuple[str, ...] | None
+    _rows: int
+    _names: Names
     _read: Callable[[int], Iterator[Batch]]  # batches of any size, from a row on
-    _identity: Callable[[], bytes]
-    _width: int | None = None  # columns that X must have
+    _form: Form
     dtype: Any = None
+    first_index: int | None = None
+    _ledger: Ledger = field(default_factory=Ledger)
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """The names of X's columns, or None; those of a stream are known once it is read."""
+        return self._names.names
+
+    @property
+    def rows(self) -> int:
+        """Of every block but the last: as many as asked for, unless they are very wide."""
+        width = self._form.width
+        return self._rows if width is None else min(self._rows, max(1, _VALUES // max(width, 1)))
 
     def astype(self, dtype: Any) -> Source:
-        """The same source with blocks of X in this precision; None changes nothing."""
+        """The same source for features in this precision; None changes nothing."""
         return self if dtype is None else replace(self, dtype=np.dtype(dtype))
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
-        """A cheap identity of the content: other data has another one, but for tiny edits."""
-        digest = hashlib.sha256(f"{self.rows} {self.n_rows} {self.columns} ".encode())
-        digest.update(self._identity())
-        return digest.hexdigest()
+        """The identity of the content, from every row of it; reads them if nobody has."""
+        if not self._ledger.complete:
+            for _ in self.blocks():
+                pass
+        said = f"{self.rows} {self.columns} {self._form}".encode()
+        return hashlib.sha256(said + self._ledger.digest()).hexdigest()
 
     def blocks(self, start: int = 0) -> Iterator[Block]:
-        """A fresh pass over the blocks, from block number `start` on."""
-        first = start * self.rows
-        checked = self._checked(self._read(first), first)
-        yield from _reblocked(checked, self.rows)
+        """A pass over the blocks, from block number `start` on."""
+        if start and self._form.dtype is None:
+            # Nothing has been read, so what the first block decides is not known.
+            yield from itertools.islice(self.blocks(), start, None)
+            return
+        row = start * self.rows
+        checked = self._checked(self._read(row), row)
+        for number, block in enumerate(reblocked(checked, lambda: self.rows), start):
+            self._ledger.enter(self.name, number, row, (block.X, block.y, block.weight))
+            row += len(block)
+            yield block
+        if row > start * self.rows or start == 0:
+            self._ledger.close(self.name, row)
+
+    def checksums(self, stop: int) -> Any:
+        """Those of the first blocks, for `expect` in another process."""
+        return self._ledger.checksums(stop)
+
+    def expect(self, checksums: Any) -> None:
+        """Refuse first blocks that are not those of these checksums."""
+        self._ledger.expect(checksums)
 
     def _checked(self, batches: Iterator[Batch], row: int) -> Iterator[Block]:
-        dtype, width = self.dtype, self._width
         for batch in batches:
-            block = _block(batch, dtype, self.name, row)
-            dtype = block.X.dtype
-            width = block.X.shape[1] if width is None else width
-            if block.X.shape[1] != width:
-                raise ValueError(
-                    f"{self.name}: {block.X.shape[1]} columns from row {row} on, expected {width}"
-                )
+            block = as_block(batch, self._form.dtype, self.name, row)
+            self._form.take(block, self.name, row)
             self._check_finite(block, row)
             row += len(block)
             yield block
 
     def _check_finite(self, block: Block, row: int) -> None:
         values = block.X.data if sparse.issparse(block.X) else block.X
-        if not np.isfinite(values).all():
+        single = np.float32 in (self.dtype, block.X.dtype)
+        limit = float(np.finfo(np.float32 if single else np.float64).max)
+        if single and block.X.dtype != np.float32:
+            limit /= 2  # so that rows are finite after they are moved
+        if values.size and not (values.min() >= -limit and values.max() <= limit):
             where = sparse.coo_matrix(block.X) if sparse.issparse(block.X) else None
             if where is None:
-                i, j = np.argwhere(~np.isfinite(values))[0]
+                i, j = np.argwhere(~(np.abs(values) <= limit))[0]
             else:
-                at = np.flatnonzero(~np.isfinite(where.data))[0]
+                at = np.flatnonzero(~(np.abs(where.data) <= limit))[0]
                 i, j = where.row[at], where.col[at]
             column = j if self.columns is None else repr(self.columns[j])
-            single = block.X.dtype == np.float32
             wrong = ", not finite or too large for float32" if single else " or not finite"
             raise ValueError(
                 f"{self.name}: the value in row {row + i}, column {column} is missing{wrong}; "
                 f"impute it or leave the row out"
             )
         for what, vector in (("target", block.y), ("weight", block.weight)):
-            strange = None if vector is None else _strange(vector)
-            if strange is not None and strange.any():
-                i = np.argwhere(strange)[0][0]
+            odd = None if vector is None else strange(vector)
+            if odd is not None and odd.any():
+                i = np.argwhere(odd)[0][0]
                 raise ValueError(
                     f"{self.name}: the {what} in row {row + i} is missing or not finite; leave "
                     f"the row out"
                 )
-
-
-def _strange(vector: Any) -> Any:
-    """Which entries are missing or not finite; None for a kind of array that has no such."""
-    if vector.dtype.kind == "f":
-        return ~np.isfinite(vector)
-    if vector.dtype.kind == "O":
-        missing = [
-            # The NA of pandas cannot be compared with anything.
-            each is None or type(each).__name__ == "NAType" or bool(each != each)
-            for each in vector.ravel()
-        ]
-        return np.array(missing, dtype=bool).reshape(vector.shape)
-    return None
 
 
 def source(
@@ -145,6 +145,7 @@ def source(
     *,
     rows: int = 8192,
     columns: Sequence[str] | int | None = None,
+    first_index: int | None = None,
 ) -> Source:
     """Data as a stream of blocks that is never held as a whole.
 
@@ -159,9 +160,13 @@ def source(
         None reads no target, but for .npz with an array y and for .svmlight, where labels always
         are.
     sample_weight : as y
-    rows : int, of a block
+    rows : int, of a block at most
     columns : names, or how many
-        The columns of X. By default all but the target and the weight.
+        The columns of X. By default all but the target and the weight. DataFrames in a stream must
+        have exactly these, in any order.
+    first_index : 0 or 1, what indices of an svmlight file count from
+        By default 0 if one of them is 0, else 1; where `columns` tells the width, it is an error
+        if both are possible.
 
     Examples
     --------
@@ -171,20 +176,21 @@ def source(
     """
     rows = check_count("rows", rows, example=8192)
     if isinstance(X, str | os.PathLike):
-        return _file(Path(X), y, sample_weight, rows, columns)
-    if _is_frame(X):
+        return _file(Path(X), y, sample_weight, rows, Wanted(None, None, columns, first_index))
+    if is_frame(X):
         return _frame(X, y, sample_weight, rows, columns)
     width = columns if columns is None or isinstance(columns, int) else len(columns)
     if callable(X) or _is_blocks(X):
         if y is not None or sample_weight is not None:
             raise ValueError("y and sample_weight of a stream belong into its blocks: (X, y, w)")
-        return _stream(X, rows, width)
+        return _stream(X, rows, None if isinstance(columns, int) else columns, width)
     return _array(X, y, sample_weight, rows, width)
 
 
 # --- arrays -------------------------------------------------------------------------------------
 def _array(X: Any, y: Any, weight: Any, rows: int, width: int | None, name: str = "X") -> Source:
     X = X.tocsr() if sparse.issparse(X) else (X if hasattr(X, "shape") else np.asarray(X))
+    check_plain(name, X)
     if X.ndim != 2:
         raise ValueError(f"{name} must have two dimensions (rows, columns), got shape {X.shape}")
     n = X.shape[0]
@@ -197,10 +203,9 @@ def _array(X: Any, y: Any, weight: Any, rows: int, width: int | None, name: str 
                 X[some], None if y is None else y[some], None if weight is None else weight[some]
             )
 
-    def identity() -> bytes:
-        return array_identity(X) + array_identity(y) + array_identity(weight)
-
-    return Source(name, rows, n, None, read, identity, width)
+    return Source(
+        name, n, rows, Names("column"), read, Form(X.shape[1] if width is None else width)
+    )
 
 
 def _frame(X: Any, y: Any, weight: Any, rows: int, columns: Any) -> Source:
@@ -224,13 +229,8 @@ def _frame(X: Any, y: Any, weight: Any, rows: int, columns: Any) -> Source:
                 None if weight is None else weight[start:stop],
             )
 
-    def identity() -> bytes:
-        step = max(1, len(part) // 16)
-        sample = [array_identity(rows_of(i, i + 16)) for i in range(0, len(part), step)]
-        return b"".join([*sample, array_identity(y), array_identity(weight)])
-
-    width = columns if isinstance(columns, int) else None
-    return Source("X", rows, len(part), tuple(chosen), read, identity, width)
+    width = columns if isinstance(columns, int) else len(chosen)
+    return Source("X", len(part), rows, Names("column", chosen), read, Form(width))
 
 
 def _frame_dtype(frame: Any) -> Any:
@@ -243,6 +243,7 @@ def _numbers(frame: Any, names: Sequence[str], dtype: Any, row: int) -> Any:
     X = np.empty((len(frame), len(names)), dtype=dtype)
     for j, name in enumerate(names):
         column = frame.iloc[:, j] if hasattr(frame, "iloc") else frame.to_series(j)
+        check_plain(f"column {name!r}", column)
         try:
             X[:, j] = np.asarray(column, dtype=dtype)
         except (TypeError, ValueError) as error:
@@ -259,31 +260,17 @@ def _vector(name: str, value: Any, n: int) -> Any:
     if isinstance(value, str):
         raise TypeError(f"{name}={value!r} names a column, which only a file has; give an array")
     value = value if isinstance(value, np.ndarray) else np.asarray(value)
+    check_plain(name, value, dates=True)
     if value.ndim == 0 or len(value) != n:
         raise ValueError(f"{name} has shape {value.shape} and X has {n} rows")
     return value
 
 
-def array_identity(values: Any) -> bytes:
-    """Shape, dtype and about a thousand rows."""
-    if values is None:
-        return b"none"
-    step = max(1, values.shape[0] // 1000)
-    some = values[::step]
-    parts = [some.data, some.indices, some.indptr] if sparse.issparse(some) else [some]
-    digest = hashlib.sha256(f"{values.shape} {values.dtype}".encode())
-    for part in parts:
-        flat = np.ascontiguousarray(part)
-        digest.update(repr(flat.tolist()).encode() if flat.dtype.hasobject else flat.tobytes())
-    return digest.digest()
-
-
 # --- files --------------------------------------------------------------------------------------
-def _file(path: Path, y: Any, weight: Any, rows: int, columns: Any) -> Source:
+def _file(path: Path, y: Any, weight: Any, rows: int, wanted: Wanted) -> Source:
     target, y = _name_or_array(y)
     weight_name, weight = _name_or_array(weight)
-    wanted = Wanted(target, weight_name, columns)
-    table = open_table(path, wanted, rows)
+    table = open_table(path, replace(wanted, target=target, weight=weight_name), rows)
     read = table.read
     if y is not None or weight is not None:
         if table.n_rows is None:
@@ -295,12 +282,8 @@ def _file(path: Path, y: Any, weight: Any, rows: int, columns: Any) -> Source:
         weight = _vector("sample_weight", weight, table.n_rows)
         read = _joined(table.read, y, weight)
 
-    def identity() -> bytes:
-        asked = repr(wanted).encode()
-        return file_identity(path) + asked + array_identity(y) + array_identity(weight)
-
-    width = columns if columns is None or isinstance(columns, int) else len(columns)
-    return Source(str(path), rows, table.n_rows, table.names, read, identity, width)
+    names, form = Names("column", table.names), Form(wanted.width())
+    return Source(str(path), table.n_rows, rows, names, read, form, first_index=table.first_index)
 
 
 def _name_or_array(value: Any) -> tuple[Any, Any]:
@@ -330,8 +313,9 @@ def _joined(
 
 
 # --- streams ------------------------------------------------------------------------------------
-def _stream(blocks: Any, rows: int, width: int | None) -> Source:
+def _stream(blocks: Any, rows: int, columns: Any, width: int | None) -> Source:
     once = _Once(blocks) if hasattr(blocks, "__next__") else None
+    names, targets = Names("column", columns), Names("target")
 
     def fresh() -> Iterator[Any]:
         if once is not None:
@@ -339,32 +323,24 @@ def _stream(blocks: Any, rows: int, width: int | None) -> Source:
         return iter(blocks() if callable(blocks) else blocks)
 
     def read(first: int) -> Iterator[Batch]:
+        row = 0
         for item in fresh():
-            batch = _as_batch(item)
+            batch = _as_batch(item, names, targets, row)
             n = batch.X.shape[0]
-            if first < n:
-                yield batch if first <= 0 else Batch(*(_from(part, first) for part in batch))
-            first -= n
+            skip = max(first - row, 0)
+            if skip < n:
+                yield Batch(*(None if part is None else part[skip:] for part in batch))
+            row += n
 
-    def identity() -> bytes:
-        item = once.first if once is not None else next(fresh(), None)
-        if item is None:
-            return b"empty"
-        return b"".join(array_identity(part) for part in _as_batch(item))
-
-    return Source("the stream of blocks", rows, None, None, read, identity, width)
+    return Source("the stream of blocks", None, rows, names, read, Form(width))
 
 
 class _Once:
-    """An iterator that says so when it is asked for a second pass; its first item can be seen."""
+    """An iterator that says so when it is asked for a second pass."""
 
     def __init__(self, items: Iterator[Any]) -> None:
         self._items = items
         self._taken = False
-
-    @cached_property
-    def first(self) -> Any:
-        return next(self._items, None)
 
     def take(self) -> Iterator[Any]:
         if self._taken:
@@ -373,85 +349,37 @@ class _Once:
                 "of blocks, or a function that returns a new iterator each time"
             )
         self._taken = True
-        return itertools.chain([] if self.first is None else [self.first], self._items)
+        return self._items
 
 
-def as_block(item: Any) -> Block:
+def kept(item: Any) -> tuple[Any, ...]:
     """What a stream yields, in memory of its own."""
-    return Block(*_as_batch(item)).copied()
+    return tuple(_own(part) for part in _parts(item))
 
 
-def _as_batch(item: Any) -> Batch:
+def _own(part: Any) -> Any:
+    if part is None or hasattr(part, "clone"):  # nobody fills a table of polars again
+        return part
+    return part.copy() if hasattr(part, "shape") else np.array(part)
+
+
+def _parts(item: Any) -> tuple[Any, ...]:
     parts = (item.X, item.y, item.weight) if isinstance(item, Block) else item
     if not isinstance(parts, tuple):
         parts = (parts,)
     if not 1 <= len(parts) <= 3:
         raise ValueError(f"a block is X, (X, y) or (X, y, weight), got a tuple of {len(parts)}")
-    X, *rest = parts
-    if _is_frame(X):
-        X = _numbers(X, [str(name) for name in X.columns], _frame_dtype(X), 0)
-    X = X if hasattr(X, "shape") else np.asarray(X)
-    y, weight = [*rest, None, None][:2]
+    return parts
+
+
+def _as_batch(item: Any, names: Names, targets: Names, row: int) -> Batch:
+    """What a stream yields, with columns in the order of the names; its first row has a number."""
+    X, y, weight = [*_parts(item), None, None][:3]
+    X, y = names.ordered(X, row), targets.ordered(y, row)
+    if is_frame(X):
+        X = _numbers(X, names.names or (), _frame_dtype(X), row)
+    X = X.tocsr() if sparse.issparse(X) else (X if hasattr(X, "shape") else np.asarray(X))
     return Batch(X, _vector("y", y, X.shape[0]), _vector("weight", weight, X.shape[0]))
-
-
-def _from(part: Any, first: int) -> Any:
-    return None if part is None else part[first:]
-
-
-# --- blocks -------------------------------------------------------------------------------------
-def _block(batch: Batch, dtype: Any, name: str, row: int) -> Block:
-    """A batch as float32 or float64; `dtype` is that of the blocks before, None for the first."""
-    X = batch.X
-    if X.ndim != 2:
-        raise ValueError(f"{name} must have two dimensions (rows, columns), got shape {X.shape}")
-    if dtype is None:
-        dtype = np.float32 if X.dtype in (np.float32, np.float16) else np.float64
-    try:
-        # Casts wider floats of later blocks as well: the first block decided.
-        with np.errstate(over="ignore"):  # to infinity, which is refused
-            X = X.tocsr().astype(dtype) if sparse.issparse(X) else np.asarray(X, dtype=dtype)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}: a value from row {row} on is not a number: {error}") from None
-    y = None if batch.y is None else np.asarray(batch.y)
-    weight = None if batch.weight is None else np.asarray(batch.weight, dtype=np.float64)
-    return Block(X, y, weight)
-
-
-def _reblocked(blocks: Iterator[Block], rows: int) -> Iterator[Block]:
-    """The same rows in blocks of exactly `rows`; only the last may be shorter."""
-    waiting: list[Block] = []
-    held = 0
-    for block in blocks:
-        start = 0
-        while start < len(block):
-            stop = min(len(block), start + rows - held)
-            waiting.append(block._cut(start, stop))
-            held += stop - start
-            start = stop
-            if held == rows:
-                yield _concatenated(waiting)
-                waiting, held = [], 0
-        if waiting:  # for rows of a buffer that may be filled again
-            waiting[-1] = waiting[-1].copied()
-    if held:
-        yield _concatenated(waiting)
-
-
-def _concatenated(parts: list[Block]) -> Block:
-    if len(parts) == 1:
-        return parts[0]
-    stack = sparse.vstack if sparse.issparse(parts[0].X) else np.concatenate
-    X: Any = stack([part.X for part in parts])
-    y, weight = (
-        None if values[0] is None else np.concatenate(values)
-        for values in ([part.y for part in parts], [part.weight for part in parts])
-    )
-    return Block(X.tocsr() if sparse.issparse(X) else X, y, weight)
-
-
-def _is_frame(X: Any) -> bool:
-    return hasattr(X, "columns") and hasattr(X, "dtypes") and hasattr(X, "shape")
 
 
 def _is_blocks(X: Any) -> bool:
@@ -462,5 +390,5 @@ def _is_blocks(X: Any) -> bool:
         first: Any = X[0] if len(X) else None
         if isinstance(first, tuple):  # a block (X, y), or a row of numbers
             first = first[0] if first else None
-        return isinstance(first, Block) or _is_frame(first) or np.ndim(first) == 2
+        return isinstance(first, Block) or is_frame(first) or np.ndim(first) == 2
     return hasattr(X, "__iter__")

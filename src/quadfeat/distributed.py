@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from .data import Block, source
+from ._blocks import Block, Names
+from .data import Source, source
 from .features import FeatureMap
 from .sampling import RowSample
 from .streaming import Encode, FeatureStream, Piece, Sums
@@ -57,6 +58,9 @@ class Partitions:
         self.columns = tuple(map(str, X.columns)) if hasattr(X, "columns") else None
         chunks = getattr(X, "chunks", (None,))[0]
         parts = [_delayed(X, None), _delayed(y, chunks)]
+        if self.columns is not None:
+            order = importlib.import_module("dask").delayed(_ordered)
+            parts[0] = [order(part, self.columns) for part in parts[0]]
         parts.append([None] * len(parts[0]))
         if sample_weight is not None:
             parts[2] = _delayed(sample_weight, chunks)
@@ -67,14 +71,13 @@ class Partitions:
                 f"{', '.join(map(str, counts))} of them"
             )
         self._parts = list(zip(*parts, strict=True))
+        self._seen: list[str] = []  # what a survey saw, which later passes must see again
         self.dtype = dtype
 
     @property
     def fingerprint(self) -> str:
-        raise ValueError(
-            "checkpoint is for fits on one machine; on a cluster the scheduler makes lost sums "
-            "again, so leave checkpoint=None"
-        )
+        """The identity of the content, after a survey."""
+        return "".join(self._seen)
 
     def survey(self, *, labels: bool) -> Survey:
         """Rows, labels and a sample, as a look at a local source finds them.
@@ -82,6 +85,7 @@ class Partitions:
         Keys decide which rows are drawn; then these rows alone travel.
         """
         tally: Tally = self.gather(_Look(labels, self.dtype))
+        self._seen = tally.fingerprints
         if tally.sample is not None:
             tally.sample.drawn()  # decides the keys
             tally.sample = self.gather(_Draw(tally.sample.blank(), self.dtype))
@@ -95,10 +99,14 @@ class Partitions:
             yield from source(*rows).astype(self.dtype).blocks()
 
     def gather(self, partial: Callable[..., Any]) -> Any:
-        """`partial(X, y, weight)` of every partition where it is, merged by a fixed tree."""
+        """`partial` of every partition where it is, merged by a fixed tree.
+
+        Its arguments are X, y, weight, and what the survey saw of them, if there was one.
+        """
         dask = importlib.import_module("dask")
         work = dask.delayed(partial, pure=False, traverse=False)
-        level = [work(*part) for part in self._parts]
+        seen: list[Any] = self._seen or [None] * len(self._parts)
+        level = [work(*part, each) for part, each in zip(self._parts, seen, strict=True)]
         merge = dask.delayed(_merged, pure=False)
         while len(level) > 1:
             pairs = [merge(*level[i : i + 2]) for i in range(0, len(level) - 1, 2)]
@@ -144,13 +152,23 @@ class _Partial:
     encode: Encode
     dtype: Any
 
-    def __call__(self, X: Any, y: Any, weight: Any) -> Any:
+    def __call__(self, X: Any, y: Any, weight: Any, seen: str | None = None) -> Any:
         sums = self.blank()
         rows = source(X, y, weight).astype(self.dtype)
         stream = FeatureStream(rows, self.features, self.encode)
         for piece in stream.pieces("sums"):
             sums.add(piece.Z, piece.y, piece.weight)
+        _check_seen(rows, seen)
         return sums
+
+
+def _check_seen(rows: Source, seen: str | None) -> None:
+    """Refuse a partition that has changed since the survey saw it."""
+    if seen not in (None, rows.fingerprint):
+        raise ValueError(
+            f"a partition of {Partitions.name} has other rows than when it was first looked at; "
+            f"give a collection that is computed to the same each time, or persist() it"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,10 +178,11 @@ class _Look:
     labels: bool
     dtype: Any
 
-    def __call__(self, X: Any, y: Any, weight: Any) -> Tally:
-        tally = Tally(labels=self.labels)
-        for block in source(X, y, weight).astype(self.dtype).blocks():
+    def __call__(self, X: Any, y: Any, weight: Any, seen: None = None) -> Tally:
+        tally, rows = Tally(labels=self.labels), source(X, y, weight).astype(self.dtype)
+        for block in rows.blocks():
             tally.add(block, Partitions.name)
+        tally.fingerprints = [rows.fingerprint]
         if tally.sample is not None:
             tally.sample = tally.sample.keys_only()
         return tally
@@ -176,11 +195,17 @@ class _Draw:
     blank: Callable[[], RowSample]
     dtype: Any
 
-    def __call__(self, X: Any, y: Any, weight: Any) -> RowSample:
-        sample = self.blank()
-        for block in source(X, y, weight).astype(self.dtype).blocks():
+    def __call__(self, X: Any, y: Any, weight: Any, seen: str | None = None) -> RowSample:
+        sample, rows = self.blank(), source(X, y, weight).astype(self.dtype)
+        for block in rows.blocks():
             sample.add(block)
+        _check_seen(rows, seen)
         return sample
+
+
+def _ordered(frame: Any, columns: tuple[str, ...]) -> Any:
+    """A partition with the columns that the collection says it has."""
+    return Names("column", columns).ordered(frame, 0)
 
 
 def _merged(left: Any, right: Any) -> Any:
@@ -218,18 +243,23 @@ def lazily(method: Callable[..., Any]) -> Callable[..., Any]:
                 f"{method.__name__} of a Dask collection takes no other argument; use "
                 f"X.map_partitions or X.map_blocks with the model's method"
             )
-        return _mapped(functools.partial(method, self), X, self.n_features_in_)
+        origin = self.features_._origin
+        row = np.zeros(self.n_features_in_) if origin is None else origin
+        return _mapped(functools.partial(method, self), X, row)
 
     return wrapped
 
 
-def _mapped(function: Callable[[Any], Any], X: Any, n_columns: int) -> Any:
-    """A function of every partition, as a dask array whose rows are partitioned as X's."""
+def _mapped(function: Callable[[Any], Any], X: Any, row: Any) -> Any:
+    """A function of every partition, as a dask array whose rows are partitioned as X's.
+
+    What it makes of one row tells the form of its answers.
+    """
     dask, da = importlib.import_module("dask"), importlib.import_module("dask.array")
     call = dask.delayed(function, pure=False, traverse=False)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a row of zeros has no names
-        like = function(np.zeros((1, n_columns)))
+        warnings.simplefilter("ignore", UserWarning)  # a plain row has no names
+        like = function(row[None])
     lengths = getattr(X, "chunks", ([np.nan] * len(_delayed(X, None)),))[0]
     parts = [
         da.from_delayed(call(part), shape=(n, *like.shape[1:]), dtype=like.dtype)

@@ -21,6 +21,8 @@ from .rules import Floats, Rule
 
 Matrix = npt.NDArray[np.floating[Any]]
 
+_SPARSE_BYTES = 2**26  # of rows that are made dense at a time
+
 
 class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """Rows of X in, features out; their inner products (with `signs_`) are the kernel.
@@ -32,6 +34,9 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     kernel: Kernel | None
     signs_: Floats
+    # What is taken from every row before it is rounded to the precision of the features; set by a
+    # model whose columns lie far from 0.
+    _origin: Floats | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Resolve the kernel on X and build the map.
@@ -42,6 +47,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         y : ignored
         """
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        self.__dict__.pop("_origin", None)
         self._check()
         _check_squares(X)
         if not (self.kernel is None or isinstance(self.kernel, Kernel)):
@@ -86,9 +92,13 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             "transform_blocks yields them a few rows at a time",
         )
         out: Matrix = _engine.empty(n, p, X.dtype)
-        for start, rows in _row_blocks(X, _sparse_rows(X)):
-            self._evaluate(rows, out[start : start + len(rows)])
+        self._write(X, out)
         return out
+
+    def _write(self, X: Any, out: Matrix) -> None:
+        """Write the features of rows, dense or CSR, into out, whose precision is that of both."""
+        for start, rows in _row_blocks(X, _sparse_rows(X)):
+            self._evaluate(moved(rows, self._origin, out.dtype), out[start : start + len(rows)])
 
     def transform_blocks(self, X: Any, rows: int | None = None) -> Iterator[Matrix]:
         """The features of X, `rows` rows at a time, each in the same reused buffer.
@@ -104,9 +114,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if rows is None:
             rows = int(np.clip(2**22 // (p * X.dtype.itemsize), 16, 4096))
         buffer: Matrix = np.empty((min(check_count("rows", rows), X.shape[0]), p), dtype=X.dtype)
-        for _, block in _row_blocks(X, len(buffer)):
-            out = buffer[: len(block)]
-            self._evaluate(block, out)
+        for start in range(0, X.shape[0], max(1, len(buffer))):
+            block = X[start : start + len(buffer)]
+            out = buffer[: block.shape[0]]
+            self._write(block, out)
             yield out
 
     def approximate_kernel(self, X: Any, Y: Any = None) -> Matrix:
@@ -360,6 +371,12 @@ def kronecker_plan(
     return KroneckerPlan.from_groups(d, entries, members, scale)
 
 
+def moved(X: Matrix, origin: Floats | None, dtype: Any) -> Matrix:
+    """Rows with the origin taken away in double precision, and then rounded."""
+    centred = X if origin is None else np.asarray(X, dtype=np.float64) - origin
+    return np.asarray(centred, dtype=dtype)
+
+
 def _check_squares(X: Any) -> None:
     """Rows whose squares overflow have no distances, means of squares or kernel."""
     values = X.data if sparse.issparse(X) else X
@@ -391,7 +408,7 @@ def _sparse_rows(X: Any) -> int:
     """All rows of an array at once; of a sparse matrix, as many as make 64 MB when dense."""
     if not sparse.issparse(X):
         return max(1, X.shape[0])
-    return max(1, 2**26 // (X.shape[1] * X.dtype.itemsize))
+    return max(1, _SPARSE_BYTES // (X.shape[1] * X.dtype.itemsize))
 
 
 def _row_blocks(X: Any, rows: int) -> Iterator[tuple[int, Matrix]]:

@@ -71,6 +71,8 @@ def fitted_map(
     features.fit(tally.survey(data.name).distinct_rows())
     if data.columns is not None:
         features.feature_names_in_ = np.array(data.columns, dtype=object)
+    if data.first_index is not None:
+        features._first_index = data.first_index
     return features
 
 
@@ -116,7 +118,11 @@ def _mapped(
 ) -> int:
     """A function of every block of rows into a file; how many rows."""
     columns = getattr(made, "feature_names_in_", None)
-    data = source(path, columns=made.n_features_in_ if columns is None else list(columns))
+    data = source(
+        path,
+        columns=made.n_features_in_ if columns is None else list(columns),
+        first_index=getattr(made, "_first_index", None),
+    )
     blocks = progress(data.blocks(), total=data.n_rows, label=f"writing {out.name}", verbose=True)
     count = 0
     with sink(out, names) as opened, warnings.catch_warnings():

@@ -52,8 +52,9 @@ class KernelRegressor(RegressorMixin, KernelModel):
     fit_intercept : bool
     dtype : "float32", "float64" or None
         The precision of rows and features; None is that of X. Sums are always in double precision.
-        "float32" takes half the time and is as accurate as features of a kernel are; standardise
-        first, since it keeps seven digits of every value of X.
+        "float32" takes half the time and is as accurate as features of a kernel are. Columns that
+        lie far from 0 are centred in double precision before they are rounded; so they are by
+        `features_.transform`, but its `basis_` is of centred rows.
     checkpoint : path or None
         A file from which the same fit goes on after an interruption, to the same bits; it is
         removed when the fit is over.
@@ -385,7 +386,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
 
     def _tolerance(self, look: Survey) -> float:
         """As near to the minimum as the precision gives; small problems down to the rounding."""
-        if look.drawn.X.dtype == np.float32:
+        if self._precision(look.drawn.X) == np.float32:
             return 1e-7
         work = look.n_rows * self.features_._n_features_out * self._n_scores
         return 1e-18 if work <= _SMALL_WORK else 1e-9

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,7 +9,6 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from scipy import sparse
 
 from . import _archive
 from ._engine import empty
@@ -107,6 +104,14 @@ class FeatureStream:
             yield piece
         self._kept = kept
 
+    def checksums(self, done: int) -> Any:
+        """Of the blocks of the source that are done, for `expect` in another process."""
+        return self._source.checksums(done)
+
+    def expect(self, checksums: Any) -> None:
+        """Refuse a source whose first blocks have other checksums."""
+        self._source.expect(checksums)
+
     def _made(self, label: str, start: int) -> Iterator[Piece]:
         p = self._features._n_features_out
         buffer: Matrix | None = None
@@ -120,13 +125,14 @@ class FeatureStream:
         )
         for number, block in enumerate(shown, start + 1):
             if buffer is None:
-                rows = int(np.clip(_BUFFER // (p * block.X.dtype.itemsize), 512, LONGEST))
-                buffer = empty(min(rows, max(len(block), 1)), p, block.X.dtype)
+                dtype = np.dtype(self._source.dtype or block.X.dtype)
+                rows = int(np.clip(_BUFFER // (p * dtype.itemsize), 512, LONGEST))
+                buffer = empty(min(rows, max(len(block), 1)), p, dtype)
             y, weight = self._encode(block)
             for first in range(0, len(block), len(buffer)):
                 some = slice(first, min(first + len(buffer), len(block)))
                 Z = buffer[: some.stop - first]
-                evaluate(self._features, block.X[some], Z)
+                self._features._write(block.X[some], Z)
                 yield Piece(
                     Z,
                     y[some],
@@ -137,11 +143,6 @@ class FeatureStream:
 
 def _copied(piece: Piece) -> Piece:
     return Piece(piece.Z.copy(), piece.y, piece.weight, piece.done)
-
-
-def evaluate(features: FeatureMap, X: Any, out: Matrix) -> None:
-    """Write the features of rows, dense or CSR, into out."""
-    features._evaluate(X.toarray() if sparse.issparse(X) else X, out)
 
 
 class Checkpoint:
@@ -250,6 +251,9 @@ def fold(
     if isinstance(stream, Gathering):
         stream.gather(sums)
         return
+    if start and isinstance(stream, FeatureStream):
+        _, saved = checkpoint.resume(stage) or (0, {})
+        stream.expect(saved["seen"])
     done = start
     try:
         for piece in stream.pieces(stage, start):
@@ -257,32 +261,13 @@ def fold(
             if piece.done is not None:
                 done = piece.done
                 if checkpoint.due():
-                    checkpoint.write(stage, done, {**sums.state(), **beside()})
+                    seen = {}
+                    if isinstance(stream, FeatureStream):
+                        seen["seen"] = stream.checksums(done)
+                    checkpoint.write(stage, done, {**sums.state(), **beside(), **seen})
     except KeyboardInterrupt:
         if not checkpoint.exists:
             raise
         raise KeyboardInterrupt(
             "stopped; the checkpoint is whole, and the same fit with it goes on from there"
         ) from None
-
-
-def parameters_fingerprint(parameters: dict[str, Any]) -> str:
-    """A digest of an estimator's deep parameters that another process finds again."""
-    described = {name: _described(name, value) for name, value in sorted(parameters.items())}
-    return hashlib.sha256(json.dumps(described).encode()).hexdigest()
-
-
-def _described(name: str, value: Any) -> Any:
-    if isinstance(value, np.random.RandomState | np.random.Generator):
-        raise ValueError(
-            f"{name} is a generator, with which no checkpoint can be resumed; give a seed such as 0"
-        )
-    if isinstance(value, list | tuple):
-        return [_described(name, each) for each in value]
-    if isinstance(value, np.ndarray):
-        return [str(value.dtype), value.shape, [repr(each) for each in value.ravel().tolist()]]
-    if hasattr(value, "get_params"):
-        return type(value).__qualname__
-    if callable(value):
-        return getattr(value, "__qualname__", type(value).__qualname__)
-    return repr(value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -46,14 +45,6 @@ class Survey:
         """The rows of the sample, dense, in an order that their values decide."""
         return self.sample.drawn()
 
-    @property
-    def fingerprint(self) -> str:
-        """A digest of the number of rows and the sample."""
-        digest = hashlib.sha256(str(self.n_rows).encode())
-        for part in (self.drawn.X, self.drawn.y, self.drawn.weight):
-            digest.update(data.array_identity(part))
-        return digest.hexdigest()
-
     def distinct_rows(self) -> Matrix:
         """The distinct x of the sample, in an order that their values decide.
 
@@ -80,10 +71,15 @@ class Once:
         first: list[Any] = []
         rows = 0
         for block in blocks:
-            first.append(data.as_block(block))
-            rows += len(first[-1])
-            if rows >= sample_size(first[-1].X.shape[1]):
+            first.append(data.kept(block))
+            rows += np.shape(first[-1][0])[0]
+            if rows >= sample_size(np.shape(first[-1][0])[1]):
                 break
+        if not rows:
+            raise ValueError(
+                "the iterator of blocks has no rows: it is empty, or has been read before; give a "
+                "list of blocks, or a function that returns a new iterator each time"
+            )
         return cls(data.source(first), data.source(itertools.chain(first, blocks)))
 
     def astype(self, dtype: Any) -> Once:
@@ -91,7 +87,13 @@ class Once:
 
     @property
     def fingerprint(self) -> str:
-        return self.whole.fingerprint
+        """Of what was looked at; a checkpoint compares the rest as it is read again."""
+        return self.head.fingerprint
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """The names of X's columns, once its head was read."""
+        return self.head.columns
 
 
 def survey(source: Source, *, labels: bool, verbose: bool = False) -> Survey:
@@ -116,6 +118,7 @@ class Tally:
     def __init__(self, *, labels: bool) -> None:
         self.n_rows = 0
         self.sample: RowSample | None = None
+        self.fingerprints: list[str] = []  # of parts of the data, in their order
         self._labels = labels
         self._classes: Counter[Any] = Counter()  # their weights
         self._weight = self._square = 0.0  # sums of the weights and of their squares
@@ -140,6 +143,7 @@ class Tally:
     def merge(self, other: Tally) -> None:
         """Add what another has counted and drawn."""
         self.n_rows += other.n_rows
+        self.fingerprints += other.fingerprints
         self._weight += other._weight
         self._square += other._square
         self._classes += other._classes
@@ -191,6 +195,13 @@ def labels_of(block: Block) -> Any:
     labels = np.asarray(block.y)
     if labels.size != len(block):
         raise ValueError(f"y has shape {labels.shape}, and a classifier needs one label per row")
+    if labels.dtype.kind == "f" and labels.size:
+        largest = np.abs(labels).max()
+        if largest >= 2 / np.finfo(labels.dtype).eps:
+            raise ValueError(
+                f"y has labels up to {largest:g} as {labels.dtype}, which cannot tell whole "
+                f"numbers of that size apart; give them as int64 or as text"
+            )
     return labels.ravel()
 
 
