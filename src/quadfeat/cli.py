@@ -34,10 +34,12 @@ except ImportError as missing:
 from . import __version__, files
 from . import bench as benchmark
 from . import demo as demonstration
+from ._atomic import replace
 from ._engine import engine_info
 from .experiments import NAMES as EXPERIMENTS
 from .experiments import datasets
 from .experiments import run as reproduction
+from .experiments.drawing import png
 from .experiments.frame import SCALES
 from .experiments.frame import Table as Numbers
 from .plotting import CompareDisplay
@@ -77,9 +79,16 @@ def main() -> None:
     try:
         app()
     except (ValueError, TypeError, ImportError, OSError) as error:
-        text = f"[bold red]error[/]: {escape(str(error))}"
+        text = f"[bold red]error[/]: {escape(_sentence(error))}"
         Console(stderr=True, soft_wrap=True).print(text, highlight=False)
         raise SystemExit(1) from None
+
+
+def _sentence(error: Exception) -> str:
+    """What an error says, without the number that the system gives it."""
+    if not isinstance(error, OSError) or error.strerror is None:
+        return str(error)
+    return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
 
 
 def _print_version(asked: bool) -> None:
@@ -108,7 +117,7 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Every map on scikit-learn's digits beside RBFSampler, Nystroem and the exact kernel."""
-    out.mkdir(parents=True, exist_ok=True)
+    _make_folder(out)
     console = Console(stderr=as_json)
     records = []
     with _progress(console) as progress:
@@ -116,11 +125,11 @@ def demo(
         for record in demonstration.run():
             records.append(record)
             progress.update(task, advance=1, description=f"{record['map']}, {record['columns']}")
-    (out / "records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    replace(out / "records.jsonl", "".join(json.dumps(record) + "\n" for record in records))
     picture = out / "error.png"
     display = CompareDisplay.from_records(records)
     display.ax_.set_title("Kernel error on scikit-learn's digits (64 pixels)", loc="left")
-    display.figure_.savefig(picture, dpi=150)
+    replace(picture, png(display.figure_))
     if as_json:
         for record in records:
             print(json.dumps(record))
@@ -139,14 +148,14 @@ def bench(
     as_json: Json = False,
 ) -> None:
     """Feature generation timed beside scikit-learn, NumPy and the machine's own limits."""
-    out.mkdir(parents=True, exist_ok=True)
+    _make_folder(out)
     console = Console(stderr=as_json)
     with _progress(console) as progress:
         task = progress.add_task("timing", total=benchmark.steps())
         records = benchmark.run(
             quick, lambda text: progress.update(task, advance=1, description=text)
         )
-    (out / "speed.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    replace(out / "speed.jsonl", "".join(json.dumps(record) + "\n" for record in records))
     benchmark.draw(records, out / "speed.png")
     if as_json:
         for record in records:
@@ -193,9 +202,7 @@ def reproduce(
     if not redraw:
         found = datasets.Data.find(data, fetch=fetch)
         plans, left_out = reproduction.plan(names, scale, found, out)
-        if out.exists() and not out.is_dir():
-            raise ValueError(f"--out names {out}, which is a file; name a folder")
-        out.mkdir(parents=True, exist_ok=True)
+        _make_folder(out)
         if "fig2a" in names and found.substitute():
             console.print(f"[bold]note[/]: {escape(found.substitute())}", highlight=False)
         _run_cells(plans, console)
@@ -316,6 +323,13 @@ def _check_out(out: Path, *inputs: Path) -> None:
     for each in inputs:
         if out.exists() and each.exists() and out.samefile(each):
             raise ValueError(f"--out {out} is read from as well; name another file")
+
+
+def _make_folder(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise ValueError(f"--out names {out}, which is a file or in one; name a folder") from None
 
 
 def _tell(record: dict[str, Any], as_json: bool) -> None:
