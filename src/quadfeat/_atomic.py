@@ -67,6 +67,12 @@ def replace(path: Any, content: str | bytes) -> None:
         file.write(content.encode() if isinstance(content, str) else content)
 
 
+def remove(path: Any) -> None:
+    """Remove a file, if there is one, and what killed writers of it left; a link to it stays."""
+    Path(os.path.realpath(path)).unlink(missing_ok=True)
+    remove_stale(path)
+
+
 def try_out(path: Any) -> None:
     """Raise the OSError that a missing or read-only folder would make `replacing` raise."""
     with _named(path):

@@ -34,7 +34,7 @@ except ImportError as missing:
 from . import __version__, files
 from . import bench as benchmark
 from . import demo as demonstration
-from ._atomic import replace
+from ._atomic import replace, try_out
 from ._engine import engine_info
 from .experiments import NAMES as EXPERIMENTS
 from .experiments import datasets
@@ -43,7 +43,7 @@ from .experiments.drawing import png
 from .experiments.frame import SCALES
 from .experiments.frame import Table as Numbers
 from .plotting import CompareDisplay
-from .storage import load, save
+from .storage import load
 
 app = typer.Typer(
     help="Kernel machines at linear cost: deterministic quadrature features.",
@@ -252,13 +252,16 @@ def fit(
     """
     began = time.perf_counter()
     _check_out(out, data)
+    if checkpoint is not None and checkpoint.resolve() == out.resolve():
+        raise ValueError(f"--checkpoint and --out are both {out}; name two files")
     made: Any
     if map_only:
-        made = files.fitted_map(data, target, weight, width=width)
+        made = files.fit_map(data, out, target, weight, width=width)
         features = made
     else:
-        made = files.fitted_model(
+        made = files.fit_model(
             data,
+            out,
             target,
             weight=weight,
             task=task.value,
@@ -268,7 +271,6 @@ def fit(
             checkpoint=checkpoint,
         )
         features = made.features_
-    save(made, out)
     record = {
         "model": type(made).__name__,
         "features": type(features.map_).__name__,
@@ -320,6 +322,7 @@ def _check_out(out: Path, *inputs: Path) -> None:
     """Refuse, before any work, a file that cannot be written or that is read from."""
     if out.is_dir() or not out.absolute().parent.is_dir():
         raise ValueError(f"--out {out} is a folder, or in one that does not exist; name a file")
+    try_out(out)
     for each in inputs:
         if out.exists() and each.exists() and out.samefile(each):
             raise ValueError(f"--out {out} is read from as well; name another file")

@@ -111,6 +111,11 @@ class KernelRegressor(RegressorMixin, KernelModel):
         y : (n,) or (n, t); for a file the name of its column
         sample_weight : (n,) or None; for a file the name of its column
         """
+        self._fit(X, y, sample_weight).remove()
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Checkpoint:
+        """`fit`, with its checkpoint still there for whoever has yet to store the model."""
         self._check()
         data = self._source(X, y, sample_weight)
         checkpoint = self._opened_checkpoint(data)
@@ -121,8 +126,7 @@ class KernelRegressor(RegressorMixin, KernelModel):
         sums = ridge_sums(stream, checkpoint, p, t)
         again = None if isinstance(data, Once) else stream
         self._finish(sums, self._sample(look), again, copy=False)
-        checkpoint.remove()
-        return self
+        return checkpoint
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows to the batches before; a solution (p^3) each time.
@@ -347,6 +351,11 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         y : (n,) labels; for a file the name of its column
         sample_weight : (n,) or None; for a file the name of its column
         """
+        self._fit(X, y, sample_weight).remove()
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Checkpoint:
+        """`fit`, with its checkpoint still there for whoever has yet to store the model."""
         self._check()
         data = self._source(X, y, sample_weight)
         checkpoint = self._opened_checkpoint(data)
@@ -359,8 +368,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
             sums = ridge_sums(stream, checkpoint, p, t)
             again = None if isinstance(data, Once) else stream
             self._finish(sums, sample, again, copy=False)
-            checkpoint.remove()
-            return self
+            return checkpoint
         alpha = self.alpha
         if isinstance(alpha, str):
             alpha, tried = tune_alpha(self.loss, sample, t, intercept=self.fit_intercept)
@@ -377,8 +385,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
             tolerance=self._tolerance(look),
         )
         self.coef_, self.intercept_ = np.ascontiguousarray(W.T), b
-        checkpoint.remove()
-        return self
+        return checkpoint
 
     def _tolerance(self, look: Survey) -> float:
         """As near to the minimum as the precision gives; small problems down to the rounding."""
