@@ -78,7 +78,7 @@ def main() -> None:
     """Run the command; what a user can mend ends in one sentence and exit code 1."""
     try:
         app()
-    except (ValueError, TypeError, ImportError, OSError) as error:
+    except (ValueError, TypeError, ImportError, OSError, MemoryError) as error:
         text = f"[bold red]error[/]: {escape(_sentence(error))}"
         Console(stderr=True, soft_wrap=True).print(text, highlight=False)
         raise SystemExit(1) from None
@@ -86,6 +86,8 @@ def main() -> None:
 
 def _sentence(error: Exception) -> str:
     """What an error says, without the number that the system gives it."""
+    if isinstance(error, MemoryError):
+        return f"not enough memory: {error}"
     if not isinstance(error, OSError) or error.strerror is None:
         return str(error)
     return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
