@@ -179,11 +179,11 @@ def checked_kernel(kernel: Kernel, d: int, stored: int, n_groups: int | None) ->
     with the `stored` numbers of the map.
     """
     require(1 <= d <= _MOST_FEATURES, f"{d} is not a number of columns")
-    require(_resolved(kernel), "the parameters of its kernel are not all numbers")
     groups, axes = _extent(kernel, d)
     fit = axes + _GROUP * groups <= _FEW_AXES + _AXES_PER_NUMBER * stored
     fit = fit and n_groups in (None, groups)
     require(fit, f"its kernel has {groups} groups with {axes} axes in all")
+    require(_resolved(kernel), "the parameters of its kernel are not all numbers")
     return kernel.resolve(np.broadcast_to(0.0, (1, d)))  # rows that take no memory
 
 

@@ -54,7 +54,7 @@ class KernelRegressor(RegressorMixin, KernelModel):
         first, since it keeps seven digits of every value of X.
     checkpoint : path or None
         A file from which the same fit goes on after an interruption, to the same bits; it is
-        removed when the fit is over.
+        removed when the fit is over. A disk that is full later on is warned of, and ends no fit.
     checkpoint_interval : float, seconds between writes at least
     verbose : bool, progress on stderr
 
