@@ -28,6 +28,7 @@ from sklearn.kernel_approximation import Nystroem
 from threadpoolctl import threadpool_limits
 
 from quadfeat import Gaussian, _engine, eigenfunctions, mercer
+from quadfeat._atomic import replace
 from quadfeat._reference import FourierPlan
 
 AXES = (20, 64, 784)
@@ -111,7 +112,7 @@ def main() -> None:
                 flush=True,
             )
     if args.output:
-        args.output.write_text("".join(json.dumps(record) + "\n" for record in records))
+        replace(args.output, "".join(json.dumps(record) + "\n" for record in records))
 
 
 if __name__ == "__main__":

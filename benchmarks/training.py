@@ -31,6 +31,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import quadfeat as qf
+from quadfeat._atomic import replace
 
 Record = dict[str, Any]
 JOBS: dict[str, Callable[[bool], Record]] = {}
@@ -317,7 +318,7 @@ def main() -> None:
         records.append(run(name, args.quick))
         print(line(records[-1]), flush=True)
     if args.out:
-        args.out.write_text("".join(json.dumps(record) + "\n" for record in records))
+        replace(args.out, "".join(json.dumps(record) + "\n" for record in records))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import quadfeat
 SOURCE = Path(__file__).parents[1] / "src" / "quadfeat"
 ORDER = [
     "_checks",
+    "_atomic",
     "_archive",
     "_readers",
     "_sinks",

@@ -146,6 +146,11 @@ def test_mistakes_end_in_one_sentence_and_leave_no_file(houses, monkeypatch, cap
         ("fit train.csv", 2, "--out"),
         ("fit train.csv --target price --out train.csv", 1, "is read from as well"),
         ("fit train.csv --target price --out nowhere/x", 1, "does not exist"),
+        ("fit train.csv --target price --out x --checkpoint ./x", 1, "name two files"),
+        ("fit train.csv --target price --out x --checkpoint no/c", 1, "error: checkpoint='no/c'"),
+        ("fit . --target price --out x", 1, "is a folder"),
+        ("demo --out train.csv", 1, "--out names train.csv, which is a file or in one; name a"),
+        ("bench --out train.csv/a", 1, "which is a file or in one"),
         ("fit a[b].csv --target price --out x", 1, "a[b].csv"),
     )
     for arguments, code, words in wrong:

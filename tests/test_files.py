@@ -78,6 +78,45 @@ def test_an_array_shorter_than_its_header_says_is_refused(table, tmp_path):
         list(source(tmp_path / "t.npz", rows=100).blocks())
 
 
+_HEADER = "{'descr': '<f8', 'fortran_order': False, 'shape': %s, }"
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (_HEADER % "()", "is a single number, not rows"),
+        (_HEADER % "((20, 3)", "header is damaged"),
+        (_HEADER % '"""', "header is damaged"),
+        (_HEADER % "(99999999999999999999,)", "header is damaged|no array has the shape"),
+        (_HEADER % "(-1, 3)", "negative|no array has the shape"),
+        ("\0" * 50, "cannot be read"),
+    ],
+)
+def test_a_header_that_describes_no_rows_is_refused_by_name(header, message, tmp_path):
+    line = header.encode().ljust(117) + b"\n"
+    content = b"\x93NUMPY\x01\x00" + len(line).to_bytes(2, "little") + line + bytes(480)
+    (tmp_path / "t.npy").write_bytes(content)
+    with zipfile.ZipFile(tmp_path / "t.npz", "w") as archive:
+        archive.writestr("X.npy", content)
+    for ending in ("npy", "npz"):
+        with pytest.raises(ValueError, match=rf"t\.{ending}.*({message})"):
+            list(source(tmp_path / f"t.{ending}").blocks())
+
+
+@pytest.mark.parametrize("index", ["2147483648", "9" * 30])
+def test_an_index_that_svmlight_cannot_hold_is_refused_by_name(index, tmp_path):
+    (tmp_path / "t.svm").write_text(f"1 1:1 {index}:2\n")
+    with pytest.raises(ValueError, match=r"t\.svm .* after row 0: an index is larger than 21474"):
+        source(tmp_path / "t.svm")
+
+
+def test_a_folder_is_not_taken_for_a_file_of_rows(tmp_path):
+    for name in ("adir", "adir.csv"):
+        (tmp_path / name).mkdir()
+        with pytest.raises(ValueError, match=rf"{name} is a folder; name a file in it .*\.csv"):
+            source(tmp_path / name)
+
+
 def test_an_index_of_zero_anywhere_makes_svmlight_count_from_zero(tmp_path, monkeypatch):
     monkeypatch.setattr("quadfeat._readers._CHUNK", 64)
     lines = ["1 0:5 2:7", *("0 1:1 2:2" for _ in range(50))]

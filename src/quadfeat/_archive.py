@@ -1,13 +1,11 @@
 """Files that are written whole or not at all: arrays, a JSON manifest, versions and checksums.
 
 A file is a zip archive, nothing in it compressed: `manifest.json`, and one NPY member per array.
-Reading it takes no more memory than its own length, and runs nothing. It is written to a temporary
-file beside the old one, which is replaced only when the new one is safe on the disk.
+Reading it takes no more memory than its own length, and runs nothing.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import json
@@ -22,10 +20,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-try:
-    import fcntl
-except ImportError:  # not a Unix: two writers of one file are then not kept apart
-    fcntl = None  # type: ignore[assignment]
+from ._atomic import replacing
 
 FORMAT = 1  # raised when an older reader would misunderstand a file
 
@@ -38,10 +33,7 @@ _DATE = (1980, 1, 1, 0, 0, 0)  # the same content makes the same bytes
 
 
 def write(path: Any, manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
-    """Write a manifest and arrays into one file, all or nothing.
-
-    When it returns, the file is on the disk. If it cannot be written (no space, a folder that is
-    read-only), there is an OSError, and an earlier file of that name is as it was.
+    """Write a manifest and arrays into one file, all or nothing, as `_atomic.replacing` says it.
 
     Parameters
     ----------
@@ -49,29 +41,20 @@ def write(path: Any, manifest: dict[str, Any], arrays: dict[str, Array]) -> None
     manifest : dict that JSON can hold
     arrays : dict of arrays of numbers or text
     """
-    path = Path(path)
     for name, array in arrays.items():
         if array.dtype.hasobject:
             raise TypeError(f"array {name!r} holds Python objects, which are never stored")
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        with _sole_writer(temporary) as file:
-            _write_archive(file, manifest, arrays)
-            file.flush()
-            os.fsync(file.fileno())
-            os.replace(temporary, path)
-        _sync_folder(path.parent)
-    except OSError as error:
-        kind = OSError if error.errno is None else type(error)
-        raise kind(error.errno, f"{path} was not written ({error.strerror or error})") from error
+    with replacing(path) as file:
+        _write_archive(file, manifest, arrays)
 
 
 def read(path: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     """The manifest and the arrays of a file that `write` made; a ValueError if it is damaged."""
     path = Path(path)
     try:
-        with zipfile.ZipFile(path) as archive:
-            return _read_archive(archive, path)
+        # Opened once: a writer may put another file in its place at any moment.
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+            return _read_archive(archive, os.fstat(file.fileno()).st_size)
     except FileNotFoundError:
         raise FileNotFoundError(f"there is no file {path}") from None
     except PermissionError:
@@ -115,13 +98,13 @@ def _write_array(archive: zipfile.ZipFile, name: str, array: Array) -> str:
     return digest.hexdigest()
 
 
-def _read_archive(archive: zipfile.ZipFile, path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
+def _read_archive(archive: zipfile.ZipFile, size: int) -> tuple[dict[str, Any], dict[str, Array]]:
     members = {info.filename: info for info in archive.infolist()}
     if len(members) != len(archive.infolist()):
         raise ValueError("two of its members have one name")
     if any(info.compress_type != zipfile.ZIP_STORED for info in members.values()):
         raise ValueError("a member is compressed")
-    if sum(info.file_size for info in members.values()) > os.path.getsize(path):
+    if sum(info.file_size for info in members.values()) > size:
         raise ValueError("its members claim to be longer than the file")
     if _MANIFEST not in members:
         raise ValueError("it has no manifest")
@@ -197,42 +180,3 @@ def _chunks(flat: Array) -> Iterator[memoryview]:
     """A flat array of bytes in pieces, so that nothing is copied whole."""
     for start in range(0, len(flat), _CHUNK):
         yield flat[start : start + _CHUNK].data
-
-
-# --- the file -----------------------------------------------------------------------------------
-@contextlib.contextmanager
-def _sole_writer(temporary: Path) -> Iterator[BinaryIO]:
-    """The temporary file, empty and locked; it is gone afterwards unless it was renamed.
-
-    Its name is fixed, so that one left behind by a killed process is used again and never two.
-    """
-    while True:
-        file = os.fdopen(os.open(temporary, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
-        if fcntl is not None:
-            fcntl.flock(file, fcntl.LOCK_EX)
-        try:
-            if os.path.samestat(os.fstat(file.fileno()), os.stat(temporary)):
-                break
-        except FileNotFoundError:
-            pass  # another writer had the lock, and has renamed the file since
-        file.close()
-    renamed = os.fstat(file.fileno())
-    try:
-        file.truncate(0)
-        yield file
-    finally:
-        with contextlib.suppress(OSError):
-            if os.path.samestat(renamed, os.stat(temporary)):
-                os.unlink(temporary)
-        with contextlib.suppress(OSError):
-            file.close()
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a rename in a folder last through a loss of power, where the system can."""
-    with contextlib.suppress(PermissionError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

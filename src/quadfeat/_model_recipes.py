@@ -13,12 +13,16 @@ from ._recipes import (
     absent,
     any_estimator,
     array,
+    count,
     data_class,
     either,
+    finite,
     instance,
     list_of,
+    number,
     plain,
     require,
+    whole,
 )
 from .features import FeatureMap
 from .fitting import Posterior
@@ -34,12 +38,17 @@ def _finish_sums(sums: NormalSums) -> None:
     shapes = {"gram": (p, p), "feature_sum": (p,), "target_sum": (t,), "target_square": (t,)}
     for name, shape in shapes.items():
         require(getattr(sums, name).shape == shape, f"{name} of the sums is not of shape {shape}")
+    squares = np.concatenate(
+        [sums.gram.diagonal(), sums.target_square, [sums.weight, sums.weight_square]]
+    )
+    require(bool((squares >= 0).all()), "a sum of squares or weights is negative")
 
 
 def _finish_posterior(posterior: Posterior) -> None:
     p = len(posterior.feature_mean)
     require(posterior.root.shape == (p, p), "the root of the posterior does not fit its mean")
     require(bool((posterior.root.diagonal() > 0).all()), "the root of the posterior is singular")
+    require(posterior.intercept_leverage >= 0, "a leverage is negative")
 
 
 def _finish_model(made: Any, n_scores: int) -> int:
@@ -69,7 +78,8 @@ def _finish_regressor(made: KernelRegressor) -> None:
 
 def _finish_classifier(made: KernelClassifier) -> None:
     n = len(made.classes_)
-    require(n >= 2 and len(np.unique(made.classes_)) == n, "the classes are not distinct")
+    sorted_ = np.array_equal(np.unique(made.classes_), made.classes_)
+    require(n >= 2 and sorted_, "the classes are not distinct and sorted")
     scores = 1 if n == 2 else n
     p = _finish_model(made, scores)
     require(made._n_scores == scores, "the scores are not those of the classes")
@@ -80,22 +90,38 @@ def _finish_classifier(made: KernelClassifier) -> None:
 
 
 def _labels(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "biufUO"
+    if not (isinstance(value, np.ndarray) and value.ndim == 1):
+        return False
+    kind = value.dtype.kind
+    return kind in "UO" or (kind in "biuf" and bool(np.isfinite(value).all()))
+
+
+def _variances(value: Any) -> bool:
+    """Whether none is negative; one is NaN where rows were too few to tell it."""
+    if not (isinstance(value, float) or (isinstance(value, np.ndarray) and value.ndim == 1)):
+        return False
+    known = np.ravel(value)
+    return known.dtype == np.float64 and not bool((known < 0).any() or np.isinf(known).any())
+
+
+def _class_weights(value: Any) -> bool:
+    share = number(either(whole, instance(float)), 0)
+    return isinstance(value, dict) and all(map(share, value.values()))
 
 
 _parameters: dict[str, Check] = {
     "features": either(absent, instance(FeatureMap)),
-    "class_weight": either(absent, instance(str), instance(dict)),
+    "class_weight": either(absent, instance(str), _class_weights),
     "fit_intercept": instance(bool, int),
     "dtype": either(absent, lambda value: isinstance(value, str) and value in DTYPES),
     "verbose": instance(bool, int),
-    "checkpoint_interval": instance(int, float),
+    "checkpoint_interval": lambda value: instance(int, float)(value) and value >= 0,
 }
 _fitted: dict[str, Check] = {
-    "n_features_in_": instance(int),
+    "n_features_in_": count,
     "features_": instance(FeatureMap),
     "coef_": array(_floats, 1, 2),
-    "alpha_": instance(float),
+    "alpha_": number(instance(float), above=0.0),
     "tuning_": list_of(instance(Tried)),
 }
 _maybe: dict[str, Check] = {
@@ -118,7 +144,7 @@ def _model(kind: type, fitted: dict[str, Check], finish: Any, **maybe: Check) ->
 
 
 _RECIPES = (
-    data_class(Tried),
+    data_class(Tried, score=instance(float)),
     data_class(
         Posterior, _finish_posterior, root=array(_floats, 2), feature_mean=array(_floats, 1)
     ),
@@ -141,10 +167,8 @@ _RECIPES = (
     _model(
         KernelRegressor,
         {
-            "intercept_": either(instance(float), array(_floats, 1)),
-            "noise_": either(
-                instance(float), lambda v: isinstance(v, np.ndarray) and v.dtype == np.float64
-            ),
+            "intercept_": either(finite, array(_floats, 1)),
+            "noise_": _variances,
             "_shift": array(_floats, 1),
             "_single": instance(bool),
             "_posterior": either(absent, instance(Posterior)),
@@ -156,12 +180,12 @@ _RECIPES = (
         {
             "intercept_": array(_floats, 1),
             "classes_": _labels,
-            "_n_scores": instance(int),
-            "_factors": either(absent, array(_floats, 1)),
+            "_n_scores": count,
+            "_factors": either(absent, array(_floats, 1, least=0.0)),
         },
         _finish_classifier,
-        _slope=instance(float),
-        n_passes_=instance(int),
+        _slope=number(instance(float), above=0.0),
+        n_passes_=count,
     ),
 )
 

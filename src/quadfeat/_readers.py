@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -19,8 +20,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-# What zipfile and NumPy raise on an archive of arrays that is damaged, or is none.
-DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError)
+# What zipfile and NumPy raise on arrays, or an archive of them, that are damaged, or are none.
+_UNPARSED = (OverflowError, SyntaxError, TypeError, tokenize.TokenError)  # headers of NPY
+DAMAGED = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError),
+    *_UNPARSED,
+)
 _CHUNK = 1 << 22  # bytes of a text file that are parsed at a time
 
 
@@ -87,6 +92,8 @@ def open_table(path: Path, wanted: Wanted, rows: int) -> Table:
     """The reader for the ending of a path, opened."""
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; name a file in it that ends in {', '.join(READERS)}")
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise ValueError(
@@ -106,8 +113,10 @@ def _npy(path: Path, wanted: Wanted, rows: int) -> Table:
         )
     try:
         whole = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
-        raise ValueError(f"{path} cannot be read as an NPY file: {error}") from None
+    except DAMAGED as error:
+        raise ValueError(f"{path} cannot be read as an NPY file: {_said(error)}") from None
+    if not np.ndim(whole):
+        raise ValueError(f"{path} is a single number, not rows; give an array (rows, columns)")
 
     def read(first: int) -> Iterator[Batch]:
         for start in range(first, len(whole), rows):
@@ -153,7 +162,11 @@ def _damage(what: str) -> Iterator[None]:
     except (FileNotFoundError, PermissionError):
         raise
     except DAMAGED as error:
-        raise ValueError(f"{what} cannot be read: {error}; copy it again") from None
+        raise ValueError(f"{what} cannot be read: {_said(error)}; copy it again") from None
+
+
+def _said(error: Exception) -> str:
+    return "its header is damaged" if isinstance(error, _UNPARSED) else str(error)
 
 
 class _Member:
@@ -189,6 +202,8 @@ class _Member:
             else np.lib.format.read_array_header_2_0
         )
         self.shape, self.fortran, self.dtype = parse(stream)
+        if not all(0 <= n < 1 << 62 for n in self.shape):
+            raise ValueError(f"no array has the shape {self.shape}")
 
     def batches(self, first: int, rows: int) -> Iterator[Any]:
         if self.fortran and len(self.shape) > 1:
@@ -488,6 +503,11 @@ def _parse(chunk: bytes, path: Path, row: int) -> tuple[Any, Any]:
 
     try:
         return load_svmlight_file(io.BytesIO(chunk), zero_based=True)
+    except OverflowError:
+        raise ValueError(
+            f"{path} cannot be read after row {row}: an index is larger than {2**31 - 1}; count "
+            f"the columns from 1"
+        ) from None
     except ValueError as error:
         if not any(line.split(b"#")[0].strip() for line in chunk.splitlines()):
             return sparse.csr_matrix((0, 1)), np.empty(0)

@@ -1,16 +1,17 @@
 """What of each class is stored in a file, and what makes an object from a file whole again.
 
 A file may be damaged on purpose and still have the right checksums, so nothing in it is believed:
-every attribute has a check of its type and shape, and every object a last step that rebuilds what
-can be rebuilt and refuses parts that do not belong together. After it, evaluating the object can
-index no array out of range and needs no memory that the sizes in the file do not account for.
+every attribute has a check of its type, shape and range, and every object a last step that rebuilds
+what can be rebuilt and refuses parts that do not belong together. What is rebuilt is small beside
+the arrays of the file, whatever its numbers say. After it, evaluating the object can index no array
+out of range and needs no memory that the sizes in the file do not account for.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,9 @@ from .rules import Rule
 Check = Callable[[Any], bool]
 
 _MOST_FEATURES = 1 << 24
-_MOST_GROUPS = 1 << 18
-_MOST_AXES = 1 << 24  # of all groups of a kernel together
+_AXES_PER_NUMBER = 64  # in the groups of a kernel, for every number in the arrays of a map
+_FEW_AXES = 1 << 16  # which need no such number
+_GROUP = 64  # axes that take as much memory as what else a group has
 _DEEPEST_KERNEL = 50
 
 
@@ -82,15 +84,27 @@ def instance(*kinds: type) -> Check:
     return lambda value: isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
 
 
-def array(kind: str, *ndims: int) -> Check:
-    """Whether a value is a finite array of one of the dtypes and one of the numbers of axes."""
+def number(kind: Check, least: float = -np.inf, *, above: float = -np.inf) -> Check:
+    """Whether a value is a finite number of a kind and in range."""
+    return lambda value: (
+        kind(value) and np.isfinite(value) and bool(value >= least and value > above)
+    )
+
+
+def whole(value: Any) -> bool:
+    """Whether a value is an int that NumPy can hold."""
+    return type(value) is int and abs(value) < 1 << 53
+
+
+def array(kind: str, *ndims: int, least: float = -np.inf, above: float = -np.inf) -> Check:
+    """Whether a value is a finite array of one of the dtypes, numbers of axes, and in range."""
 
     def check(value: Any) -> bool:
         return (
             isinstance(value, np.ndarray)
             and value.dtype.name in kind.split()
             and value.ndim in ndims
-            and bool(np.isfinite(value).all())
+            and bool(np.isfinite(value).all() and (value >= least).all() and (value > above).all())
         )
 
     return check
@@ -127,6 +141,9 @@ def require(holds: bool, otherwise: str) -> None:
 
 
 _floats, _integers = "float64", "int64"
+count = number(whole, 0)
+finite = number(instance(float))
+not_negative = number(instance(float), 0.0)
 
 
 # --- kernels ----------------------------------------------------------------------------------
@@ -140,7 +157,8 @@ def _extent(kernel: Kernel, d: int, depth: int = 0) -> tuple[int, int]:
         return inner[0][0] + inner[1][0], inner[0][1] + inner[1][1]
     if isinstance(kernel, kernels.Product):
         groups = inner[0][0] * inner[1][0]
-        return groups, groups * d
+        axes = inner[0][0] * inner[1][1] + inner[0][1] * inner[1][0]
+        return groups, min(axes, groups * d)
     own = inner[0] if inner else (1, d)
     if isinstance(kernel, kernels.Anova):
         counts = [len(subset) for subset in kernel.subsets]
@@ -154,25 +172,40 @@ def _extent(kernel: Kernel, d: int, depth: int = 0) -> tuple[int, int]:
     return own
 
 
-def checked_kernel(kernel: Kernel, d: int, n_groups: int | None = None) -> Kernel:
-    """A kernel with numbers for parameters, in range for d columns and with so many groups."""
+def checked_kernel(kernel: Kernel, d: int, stored: int, n_groups: int | None) -> Kernel:
+    """The kernel of a map of d columns, resolved: with numbers for parameters, all in range.
+
+    Refused, uncounted, if it has other than `n_groups` groups, where that is known, or more than go
+    with the `stored` numbers of the map.
+    """
     require(1 <= d <= _MOST_FEATURES, f"{d} is not a number of columns")
     groups, axes = _extent(kernel, d)
-    fit = groups <= _MOST_GROUPS if n_groups is None else groups == n_groups
-    require(fit and axes <= _MOST_AXES, f"its kernel has {groups} groups with {axes} axes in all")
-    return kernel.resolve(np.zeros((1, d)))
+    fit = axes + _GROUP * groups <= _FEW_AXES + _AXES_PER_NUMBER * stored
+    fit = fit and n_groups in (None, groups)
+    require(fit, f"its kernel has {groups} groups with {axes} axes in all")
+    require(_resolved(kernel), "the parameters of its kernel are not all numbers")
+    return kernel.resolve(np.broadcast_to(0.0, (1, d)))  # rows that take no memory
 
 
-def _whole(value: Any) -> bool:
-    """Whether a value is an int that NumPy can hold."""
-    return type(value) is int and abs(value) < 1 << 53
+def _resolved(part: Any) -> bool:
+    """Whether nothing in a kernel is left for data to decide."""
+    if isinstance(part, list | tuple):
+        return all(map(_resolved, part))
+    if not isinstance(part, Kernel):
+        return not isinstance(part, str)
+    return getattr(part, "base", part) is not None and all(map(_resolved, vars(part).values()))
 
 
 _kernel = instance(Kernel)
-_number = either(_whole, instance(float))
-_numbers = either(_number, instance(str), array(f"{_floats} float32 int64", 0, 1), list_of(_number))
-_counts = either(_whole, list_of(_whole), array(_integers, 1))
-_subsets = list_of(either(list_of(_whole), array(_integers, 1)))
+_positive = number(either(whole, instance(float)), above=0)
+_numbers = either(
+    _positive,
+    lambda value: value in ("scale", "median") if isinstance(value, str) else False,
+    array(f"{_floats} float32 int64", 0, 1, above=0),
+    list_of(_positive),
+)
+_counts = either(count, list_of(count), array(_integers, 1, least=0))
+_subsets = list_of(either(list_of(count), array(_integers, 1, least=0)))
 
 _KERNELS = (
     Recipe(kernels.Gaussian, parameters={"gamma": _numbers}),
@@ -180,18 +213,20 @@ _KERNELS = (
     Recipe(kernels.Cauchy, parameters={"gamma": _numbers}),
     Recipe(
         kernels.Matern,
-        parameters={"nu": _number, "gamma": _numbers, "product": instance(bool)},
+        parameters={"nu": _positive, "gamma": _numbers, "product": instance(bool)},
     ),
-    Recipe(kernels.Smoothed, parameters={"kernel": _kernel, "width": _number}),
+    Recipe(kernels.Smoothed, parameters={"kernel": _kernel, "width": _positive}),
     Recipe(kernels.Sum, parameters={"left": _kernel, "right": _kernel}),
     Recipe(kernels.Product, parameters={"left": _kernel, "right": _kernel}),
-    Recipe(kernels.Scaled, parameters={"kernel": _kernel, "factor": _number}),
+    Recipe(kernels.Scaled, parameters={"kernel": _kernel, "factor": _positive}),
     Recipe(
         kernels.Anova,
         parameters={
             "base": either(_kernel, list_of(_kernel)),
-            "subsets": either(_subsets, array(_integers, 2)),
-            "weights": either(absent, list_of(_number), array(f"{_floats} {_integers}", 1)),
+            "subsets": either(_subsets, array(_integers, 2, least=0)),
+            "weights": either(
+                absent, list_of(_positive), array(f"{_floats} {_integers}", 1, above=0)
+            ),
         },
     ),
     Recipe(
@@ -294,7 +329,6 @@ def _finish_expansion(own: mercer.Expansion) -> None:
     # Equality also bounds the tables: their entries are chained by the columns that use them.
     require(np.array_equal(sizes, own.sizes), "sizes are not those that the degrees need")
     require(int(sizes.max()) <= columns, "a degree is larger than the number of columns")
-    require(bool((own.envelope > 0).all() and (own.ratio >= 0).all()), "a direction has no scale")
     if own.mixing is not None:
         require(a == m == own.mixing.shape[1], "a mixing does not fit its axes and directions")
         require(bool((own.length > 0).all()), "a direction has no length")
@@ -313,8 +347,8 @@ def _finish_landmarks(basis: landmarks.LandmarkBasis) -> None:
 
 
 _TYPES: dict[Any, Check] = {
-    "int": instance(int),
-    "float": instance(float),
+    "int": count,
+    "float": finite,
     "str": instance(str),
     "Indices": array(_integers, 1),
     "Integers": array(_integers, 1),
@@ -322,6 +356,14 @@ _TYPES: dict[Any, Check] = {
     "Floats": array(_floats, 1, 2),
     "Floats | None": either(absent, array(_floats, 2)),
 }
+
+
+_amplitudes = array(_floats, 1, least=0.0)
+
+
+def _error(value: Any) -> bool:
+    """Whether a value may be an error or a cost; what could not be made has infinite ones."""
+    return isinstance(value, float) and not value < 0
 
 
 def data_class(kind: type, finish: Any = None, shared: bool = False, **checks: Check) -> Recipe:
@@ -337,9 +379,22 @@ def data_class(kind: type, finish: Any = None, shared: bool = False, **checks: C
 
 _BUNDLES = (
     data_class(Rule, shared=True, nodes=array(_floats, 2), weights=array(_floats, 1)),
-    data_class(FourierPlan, _finish_fourier_plan),
-    data_class(KroneckerPlan, _finish_kronecker_plan),
-    data_class(mercer.Expansion, _finish_expansion),
+    data_class(FourierPlan, _finish_fourier_plan, amplitudes=_amplitudes, constant=not_negative),
+    data_class(
+        KroneckerPlan,
+        _finish_kronecker_plan,
+        entry_amplitudes=_amplitudes,
+        entry_middle=_amplitudes,
+        group_scale=_amplitudes,
+    ),
+    data_class(
+        mercer.Expansion,
+        _finish_expansion,
+        scale=array(_floats, 1, above=0.0),
+        envelope=array(_floats, 1, above=0.0),
+        ratio=_amplitudes,
+        amplitude=not_negative,
+    ),
     data_class(mercer.MercerBasis, _finish_basis, expansions=list_of(instance(mercer.Expansion))),
     data_class(
         landmarks.LandmarkBasis,
@@ -354,7 +409,7 @@ _BUNDLES = (
         axes=list_of(instance(Rule)),
         directions=array(_floats, 2),
     ),
-    data_class(adaptive.Trial),
+    data_class(adaptive.Trial, rms=_error, max=_error, cost=_error, typical=_error),
     data_class(adaptive.Report, trials=list_of(instance(adaptive.Trial))),
 )
 
@@ -363,7 +418,10 @@ _BUNDLES = (
 def _finish_map(made: FeatureMap) -> None:
     made._check()
     d = made.n_features_in_
-    made.kernel_ = checked_kernel(made.kernel_, d, _groups_of(getattr(made, "_plan", None)))
+    holder = made.map_ if isinstance(made, adaptive.KernelFeatures) else made
+    plan = getattr(holder, "_plan", None)
+    stored = _stored(plan if plan is not None else getattr(holder, "basis_", None))
+    made.kernel_ = checked_kernel(made.kernel_, d, stored, _groups_of(plan))
     made._groups = made.kernel_.groups(d)
     names = getattr(made, "feature_names_in_", None)
     require(names is None or len(names) == d, "the names of columns are not one per column")
@@ -372,6 +430,14 @@ def _finish_map(made: FeatureMap) -> None:
     require(made.signs_.shape == (columns,), f"{len(made.signs_)} signs for {columns} columns")
     require(bool(np.isin(made.signs_, (-1.0, 0.0, 1.0)).all()), "signs are not -1, 0 or 1")
     made._n_features_out = columns
+
+
+def _stored(part: Any) -> int:
+    """How many numbers the arrays of a plan or basis hold."""
+    if isinstance(part, np.ndarray):
+        return part.size
+    parts = part if isinstance(part, tuple) else vars(part).values() if is_dataclass(part) else ()
+    return sum(map(_stored, parts))
 
 
 def _groups_of(plan: FourierPlan | KroneckerPlan | None) -> int | None:
@@ -427,11 +493,13 @@ def _output_config(value: Any) -> bool:
 
 _seed = either(absent, instance(int))
 any_estimator: dict[str, Check] = {
-    "feature_names_in_": lambda value: isinstance(value, np.ndarray) and value.ndim == 1,
+    "feature_names_in_": lambda value: (
+        isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "OU"
+    ),
     "_sklearn_output_config": _output_config,
     "_first_index": instance(int),
 }
-_common: dict[str, Check] = {"n_features_in_": instance(int), "kernel_": _kernel}
+_common: dict[str, Check] = {"n_features_in_": count, "kernel_": _kernel}
 _signed: dict[str, Check] = {**_common, "signs_": array(_floats, 1)}
 _fourier: dict[str, Check] = {
     **_signed,
@@ -466,7 +534,7 @@ _MAPS = (
     _map(fourier.DenseGrid, _grid),
     _map(fourier.SparseGrid, _fourier),
     _map(fourier.SubsampledGrid, _fourier),
-    _map(fourier.PolynomiallyExact, {**_fourier, "_met": instance(int)}),
+    _map(fourier.PolynomiallyExact, {**_fourier, "_met": number(whole, -1)}),
     _map(learned_grids.ReweightedGrid, _fourier, _pool=instance(FourierMap)),
     _map(peers.RandomFourier, _fourier),
     _map(peers.OrthogonalFourier, _fourier),

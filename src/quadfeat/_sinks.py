@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import os
+import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from ._atomic import replacing
 from ._readers import arrow
 
 _HEADER = np.lib.format.write_array_header_1_0  # leaves room for more rows
@@ -31,36 +32,33 @@ def sink(path: Path, names: Sequence[str]) -> Iterator[Any]:
             f"{path} ends in {path.suffix!r}, which is not a format to write; give a file that "
             f"ends in {', '.join(SINKS)}"
         )
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        with kind(temporary, list(names)) as opened:
-            yield opened
-        os.replace(temporary, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            temporary.unlink()
+    with replacing(path) as file, kind(file, list(names)) as opened:
+        yield opened
 
 
 class _Csv:
-    def __init__(self, path: Path, names: list[str]) -> None:
-        self._width = len(names)
-        self._file = path.open("w", newline="", encoding="utf-8")
-        self._writer = csv.writer(self._file, lineterminator="\n")
-        self._writer.writerow(names)
+    def __init__(self, file: BinaryIO, names: list[str]) -> None:
+        self._file, self._width = file, len(names)
+        self._write([names])
 
     def __enter__(self) -> _Csv:
         return self
 
     def write(self, block: Any) -> None:
-        self._writer.writerows(np.asarray(block).reshape(len(block), self._width).tolist())
+        self._write(np.asarray(block).reshape(len(block), self._width).tolist())
+
+    def _write(self, rows: list[Any]) -> None:
+        text = io.StringIO(newline="")
+        csv.writer(text, lineterminator="\n").writerows(rows)
+        self._file.write(text.getvalue().encode())
 
     def __exit__(self, *error: Any) -> None:
-        self._file.close()
+        pass
 
 
 class _Parquet:
-    def __init__(self, path: Path, names: list[str]) -> None:
-        self._path, self._names = path, names
+    def __init__(self, file: BinaryIO, names: list[str]) -> None:
+        self._file, self._names = file, names
         self._writer: Any = None
         self._arrow, self._parquet = arrow("parquet")
 
@@ -77,7 +75,7 @@ class _Parquet:
         parts = [part.tolist() if part.dtype.kind == "U" else part for part in columns]
         table = self._arrow.table(dict(zip(self._names, parts, strict=True)))
         if self._writer is None:
-            self._writer = self._parquet.ParquetWriter(self._path, table.schema)
+            self._writer = self._parquet.ParquetWriter(self._file, table.schema)
         self._writer.write_table(table)
 
     def __exit__(self, *error: Any) -> None:
@@ -87,8 +85,8 @@ class _Parquet:
 
 
 class _Npy:
-    def __init__(self, path: Path, names: list[str]) -> None:
-        self._file = path.open("w+b")
+    def __init__(self, file: BinaryIO, names: list[str]) -> None:
+        self._file = file
         self._rows = 0
         self._first = np.empty((0, len(names)) if len(names) > 1 else 0)  # if there are no rows
 
@@ -114,7 +112,6 @@ class _Npy:
     def __exit__(self, *error: Any) -> None:
         self._file.seek(0)
         self._write_header()
-        self._file.close()
 
 
 SINKS: dict[str, Any] = {".csv": _Csv, ".parquet": _Parquet, ".npy": _Npy}

@@ -15,6 +15,7 @@ from sklearn.kernel_approximation import RBFSampler
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from quadfeat import _engine, _reference
+from quadfeat._atomic import replacing
 from quadfeat._reference import FourierPlan, KroneckerPlan
 
 Array = NDArray[Any]
@@ -460,4 +461,5 @@ def draw(records: list[Record], path: str | Path) -> None:
     figure.axes[0].set_ylabel("milliseconds (minimum)")
     figure.axes[0].legend(frameon=False)
     figure.suptitle("Dense features of 64 axes, float32, one thread", fontsize=12)
-    figure.savefig(path, dpi=150)
+    with replacing(path) as file:
+        figure.savefig(file, format="png", dpi=150)

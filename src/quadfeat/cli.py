@@ -34,14 +34,16 @@ except ImportError as missing:
 from . import __version__, files
 from . import bench as benchmark
 from . import demo as demonstration
+from ._atomic import replace, try_out
 from ._engine import engine_info
 from .experiments import NAMES as EXPERIMENTS
 from .experiments import datasets
 from .experiments import run as reproduction
+from .experiments.drawing import png
 from .experiments.frame import SCALES
 from .experiments.frame import Table as Numbers
 from .plotting import CompareDisplay
-from .storage import load, save
+from .storage import load
 
 app = typer.Typer(
     help="Kernel machines at linear cost: deterministic quadrature features.",
@@ -76,10 +78,19 @@ def main() -> None:
     """Run the command; what a user can mend ends in one sentence and exit code 1."""
     try:
         app()
-    except (ValueError, TypeError, ImportError, OSError) as error:
-        text = f"[bold red]error[/]: {escape(str(error))}"
+    except (ValueError, TypeError, ImportError, OSError, MemoryError) as error:
+        text = f"[bold red]error[/]: {escape(_sentence(error))}"
         Console(stderr=True, soft_wrap=True).print(text, highlight=False)
         raise SystemExit(1) from None
+
+
+def _sentence(error: Exception) -> str:
+    """What an error says, without the number that the system gives it."""
+    if isinstance(error, MemoryError):
+        return f"not enough memory: {error}"
+    if not isinstance(error, OSError) or error.strerror is None:
+        return str(error)
+    return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
 
 
 def _print_version(asked: bool) -> None:
@@ -108,7 +119,7 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Every map on scikit-learn's digits beside RBFSampler, Nystroem and the exact kernel."""
-    out.mkdir(parents=True, exist_ok=True)
+    _make_folder(out)
     console = Console(stderr=as_json)
     records = []
     with _progress(console) as progress:
@@ -116,11 +127,11 @@ def demo(
         for record in demonstration.run():
             records.append(record)
             progress.update(task, advance=1, description=f"{record['map']}, {record['columns']}")
-    (out / "records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    replace(out / "records.jsonl", "".join(json.dumps(record) + "\n" for record in records))
     picture = out / "error.png"
     display = CompareDisplay.from_records(records)
     display.ax_.set_title("Kernel error on scikit-learn's digits (64 pixels)", loc="left")
-    display.figure_.savefig(picture, dpi=150)
+    replace(picture, png(display.figure_))
     if as_json:
         for record in records:
             print(json.dumps(record))
@@ -139,14 +150,14 @@ def bench(
     as_json: Json = False,
 ) -> None:
     """Feature generation timed beside scikit-learn, NumPy and the machine's own limits."""
-    out.mkdir(parents=True, exist_ok=True)
+    _make_folder(out)
     console = Console(stderr=as_json)
     with _progress(console) as progress:
         task = progress.add_task("timing", total=benchmark.steps())
         records = benchmark.run(
             quick, lambda text: progress.update(task, advance=1, description=text)
         )
-    (out / "speed.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    replace(out / "speed.jsonl", "".join(json.dumps(record) + "\n" for record in records))
     benchmark.draw(records, out / "speed.png")
     if as_json:
         for record in records:
@@ -193,9 +204,7 @@ def reproduce(
     if not redraw:
         found = datasets.Data.find(data, fetch=fetch)
         plans, left_out = reproduction.plan(names, scale, found, out)
-        if out.exists() and not out.is_dir():
-            raise ValueError(f"--out names {out}, which is a file; name a folder")
-        out.mkdir(parents=True, exist_ok=True)
+        _make_folder(out)
         if "fig2a" in names and found.substitute():
             console.print(f"[bold]note[/]: {escape(found.substitute())}", highlight=False)
         _run_cells(plans, console)
@@ -245,13 +254,16 @@ def fit(
     """
     began = time.perf_counter()
     _check_out(out, data)
+    if checkpoint is not None and checkpoint.resolve() == out.resolve():
+        raise ValueError(f"--checkpoint and --out are both {out}; name two files")
     made: Any
     if map_only:
-        made = files.fitted_map(data, target, weight, width=width)
+        made = files.fit_map(data, out, target, weight, width=width)
         features = made
     else:
-        made = files.fitted_model(
+        made = files.fit_model(
             data,
+            out,
             target,
             weight=weight,
             task=task.value,
@@ -261,7 +273,6 @@ def fit(
             checkpoint=checkpoint,
         )
         features = made.features_
-    save(made, out)
     record = {
         "model": type(made).__name__,
         "features": type(features.map_).__name__,
@@ -313,9 +324,17 @@ def _check_out(out: Path, *inputs: Path) -> None:
     """Refuse, before any work, a file that cannot be written or that is read from."""
     if out.is_dir() or not out.absolute().parent.is_dir():
         raise ValueError(f"--out {out} is a folder, or in one that does not exist; name a file")
+    try_out(out)
     for each in inputs:
         if out.exists() and each.exists() and out.samefile(each):
             raise ValueError(f"--out {out} is read from as well; name another file")
+
+
+def _make_folder(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise ValueError(f"--out names {out}, which is a file or in one; name a folder") from None
 
 
 def _tell(record: dict[str, Any], as_json: bool) -> None:

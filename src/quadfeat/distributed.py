@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -112,7 +113,8 @@ class Partitions:
             pairs = [merge(*level[i : i + 2]) for i in range(0, len(level) - 1, 2)]
             level = pairs + level[2 * len(pairs) :]
         # The map goes with the graph, so that the scheduler can give it to a new worker.
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"}):
+        large = {"distributed.admin.large-graph-warning-threshold": "1GB"}
+        with dask.config.set(large if "distributed" in sys.modules else {}):
             (total,) = dask.compute(level[0])
         return total
 

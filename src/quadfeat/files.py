@@ -16,6 +16,7 @@ from .data import Block, Source, source
 from .features import FeatureMap
 from .kernels import Gaussian, Kernel
 from .models import KernelClassifier, KernelRegressor
+from .storage import save
 from .survey import Tally
 
 _MOST_CLASSES = 20  # different whole numbers in the first block that are still taken for labels
@@ -36,8 +37,9 @@ def task_of(data: Source) -> str:
     return "classification" if few else "regression"
 
 
-def fitted_model(
+def fit_model(
     path: Path,
+    out: Path,
     target: Any,
     *,
     weight: str | None,
@@ -47,7 +49,10 @@ def fitted_model(
     alpha: Any,
     checkpoint: Path | None,
 ) -> KernelRegressor | KernelClassifier:
-    """A model of a file, with everything that is not given chosen on held-out rows."""
+    """Save a model of a file, with everything that is not given chosen on held-out rows.
+
+    The checkpoint is removed when the model is on the disk, so that one of them is always there.
+    """
     features = KernelFeatures(n_components=width, random_state=0)
     if task == "auto":
         task = task_of(source(path, target, weight))
@@ -55,14 +60,19 @@ def fitted_model(
     if task == "regression":
         if loss != "ridge":
             raise ValueError(f"loss={loss!r} is for classes, and this target is a number")
-        return KernelRegressor(features, **common).fit(path, target, weight)
-    return KernelClassifier(features, loss=loss, **common).fit(path, target, weight)
+        model: Any = KernelRegressor(features, **common)
+    else:
+        model = KernelClassifier(features, loss=loss, **common)
+    fitted = model._fit(path, target, weight)
+    save(model, out)
+    fitted.remove()
+    return model
 
 
-def fitted_map(
-    path: Path, target: Any = None, weight: str | None = None, *, width: int
+def fit_map(
+    path: Path, out: Path, target: Any = None, weight: str | None = None, *, width: int
 ) -> KernelFeatures:
-    """A map of the columns of a file but these two, learned from a sample of its rows."""
+    """Save a map of the columns of a file but these two, learned from a sample of its rows."""
     data = source(path, target, weight)
     tally = Tally(labels=False)
     for block in progress(data.blocks(), total=data.n_rows, label="reading", verbose=True):
@@ -73,6 +83,7 @@ def fitted_map(
         features.feature_names_in_ = np.array(data.columns, dtype=object)
     if data.first_index is not None:
         features._first_index = data.first_index
+    save(features, out)
     return features
 
 

@@ -57,7 +57,7 @@ class KernelRegressor(RegressorMixin, KernelModel):
         `features_.transform`, but its `basis_` is of centred rows.
     checkpoint : path or None
         A file from which the same fit goes on after an interruption, to the same bits; it is
-        removed when the fit is over.
+        removed when the fit is over. A disk that is full later on is warned of, and ends no fit.
     checkpoint_interval : float, seconds between writes at least
     verbose : bool, progress on stderr
 
@@ -114,6 +114,11 @@ class KernelRegressor(RegressorMixin, KernelModel):
         y : (n,) or (n, t); for a file the name of its column
         sample_weight : (n,) or None; for a file the name of its column
         """
+        self._fit(X, y, sample_weight).remove()
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Checkpoint:
+        """`fit`, with its checkpoint still there for whoever has yet to store the model."""
         self._check()
         data = self._source(X, y, sample_weight)
         checkpoint = self._opened_checkpoint(data)
@@ -124,8 +129,7 @@ class KernelRegressor(RegressorMixin, KernelModel):
         sums = ridge_sums(stream, checkpoint, p, t)
         sample = self._sample(look, whole=not isinstance(data, Once))
         self._finish(sums, sample, look.distinct_share, copy=False)
-        checkpoint.remove()
-        return self
+        return checkpoint
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows to the batches before; a solution (p^3) each time.
@@ -352,6 +356,11 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         y : (n,) labels; for a file the name of its column
         sample_weight : (n,) or None; for a file the name of its column
         """
+        self._fit(X, y, sample_weight).remove()
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Checkpoint:
+        """`fit`, with its checkpoint still there for whoever has yet to store the model."""
         self._check()
         data = self._source(X, y, sample_weight)
         checkpoint = self._opened_checkpoint(data)
@@ -363,8 +372,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
             stream = self._stream(data, look, self._encoded_signs)
             sums = ridge_sums(stream, checkpoint, p, t)
             self._finish(sums, sample, look.distinct_share, copy=False)
-            checkpoint.remove()
-            return self
+            return checkpoint
         alpha = self.alpha
         if isinstance(alpha, str):
             alpha, tried = tune_alpha(self.loss, sample, t, intercept=self.fit_intercept)
@@ -381,8 +389,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
             tolerance=self._tolerance(look),
         )
         self.coef_, self.intercept_ = np.ascontiguousarray(W.T), b
-        checkpoint.remove()
-        return self
+        return checkpoint
 
     def _tolerance(self, look: Survey) -> float:
         """As near to the minimum as the precision gives; small problems down to the rounding."""

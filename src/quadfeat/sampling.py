@@ -29,6 +29,7 @@ _VALUES = 2**27  # and how many numbers they may be
 _OF_A_CLASS = 100  # rows that every class has in the sample, if it has them at all
 _SEED = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(32)
+_SLACK = 1.25  # times as many rows as are wanted are held before some are let go
 _ALL = 2.0**64  # the number of keys
 
 
@@ -152,7 +153,7 @@ class RowSample:
 
     def _append(self, part: Drawn) -> None:
         self._parts.append(part)
-        if sum(len(each.keys) for each in self._parts) > 2 * self._limit:
+        if sum(len(each.keys) for each in self._parts) > _SLACK * self._limit:
             self._prune()
 
     def merge(self, other: RowSample) -> None:
@@ -206,8 +207,23 @@ class RowSample:
         return float(below) * _ALL / self._cut
 
     def _prune(self) -> None:
-        whole = _merged(Drawn(*map(np.concatenate, zip(*self._parts, strict=True))))
-        self._parts = [whole.at(self._choose(whole))]
+        parts = self._parts
+        firsts = np.cumsum([0, *(len(part.keys) for part in parts)])
+        numbered = [
+            part._replace(X=np.arange(first, first + len(part.keys)))
+            for part, first in zip(parts, firsts, strict=False)
+        ]
+        rows = _merged(Drawn(*map(np.concatenate, zip(*numbered, strict=True))))
+        rows = rows.at(self._choose(rows))
+        if len(parts) > 1 or len(rows.keys) < firsts[-1]:  # else nothing has changed
+            X = np.empty(
+                (len(rows.keys), parts[0].X.shape[1]), np.result_type(*(p.X for p in parts))
+            )
+            owner = np.searchsorted(firsts, rows.X, side="right") - 1
+            for i, part in enumerate(parts):
+                own = owner == i
+                X[own] = part.X[rows.X[own] - firsts[i]]
+            self._parts = [rows._replace(X=X)]
 
     def _reach(self, labels: Keys) -> Floats:
         """The key below which rows of these labels are in the sample, (n,)."""

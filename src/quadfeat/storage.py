@@ -185,7 +185,7 @@ class _Decoder:
             if key not in checks and key not in recipe.names:
                 raise ValueError(f"{name} has no attribute {key!r}")
             if key in checks and not checks[key](value):
-                raise ValueError(f"{key} of {name} is not of its type and shape")
+                raise ValueError(f"{key} of {name} is not of its type and shape, or out of range")
         make = recipe.make or recipe.kind
         made = make(**{key: state.pop(key) for key in recipe.names if key in state})
         if state:  # fitted: then all of it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from . import _archive
+from . import _archive, _atomic
 from ._engine import empty
 from ._progress import progress
 from .data import Block, Source
@@ -163,8 +164,21 @@ class Checkpoint:
         self._arrays: dict[str, Any] = {}
         self._lasting: dict[str, Any] = {}
         self._theirs: dict[str, Any] | None = None  # the identity in the file
+        if self._path is not None:
+            self._try_out(self._path)
         if self._path is not None and self.exists:
             self._read(self._path)
+
+    def _try_out(self, path: Path) -> None:
+        """Notice at once, not after an hour, that nothing can be written."""
+        try:
+            _atomic.try_out(path)
+        except OSError as error:
+            raise type(error)(
+                error.errno,
+                f"checkpoint={str(path)!r} cannot be used; name a file in a folder that exists and "
+                f"can be written to: {error.strerror}",
+            ) from None
 
     def _read(self, path: Path) -> None:
         try:
@@ -219,16 +233,26 @@ class Checkpoint:
     def remove(self) -> None:
         """The fit is over: the next one begins anew, with other data if it likes."""
         if self._path is not None:
-            self._path.unlink(missing_ok=True)
+            _atomic.remove(self._path)
 
     def write(self, stage: str, block: int, arrays: dict[str, Any]) -> None:
-        """Replace the file; whatever happens, the old one or the new one is whole."""
+        """Replace the file; whatever happens, the old one or the new one is whole.
+
+        A full disk is no reason to lose the fit: it warns, and tries again when it is due.
+        """
         if self._path is None:
             return
         named = {f"lasting/{name}": array for name, array in self._lasting.items()}
         named |= {f"now/{name}": array for name, array in arrays.items()}
         manifest = {"identity": self._identity, "stage": stage, "block": block}
-        _archive.write(self._path, manifest, named)
+        try:
+            _archive.write(self._path, manifest, named)
+        except OSError as error:
+            warnings.warn(
+                f"{error.strerror or error}; the fit goes on, and would be resumed from an earlier "
+                f"checkpoint or none",
+                stacklevel=2,
+            )
         self._written = time.monotonic()
 
 

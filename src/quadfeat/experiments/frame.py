@@ -156,9 +156,11 @@ class Journal:
     def append(self, line: Record) -> None:
         text = json.dumps(line, allow_nan=False, default=_plain) + "\n"
         start = "" if self._ends_well() else "\n"  # ends a line that was cut short
+        rest = (start + text).encode()
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
-            os.write(descriptor, (start + text).encode())
+            while rest:  # on a full disk a first part may be written without an error
+                rest = rest[os.write(descriptor, rest) :]
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
@@ -212,13 +214,6 @@ def run_cell(journal: Journal, scale: str, cell: Cell, planned: int) -> None:
             "records": records,
         }
     )
-
-
-def replace(path: Path, content: str | bytes) -> None:
-    """Write a file so that it is there whole or as it was before."""
-    beside = path.with_name(f".{path.name}.part")
-    beside.write_bytes(content if isinstance(content, bytes) else content.encode())
-    os.replace(beside, path)
 
 
 def machine() -> str:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from quadfeat._atomic import replace
+
 from . import NAMES, experiment, page
 from .datasets import Data, MissingData
 from .drawing import png, svg
@@ -16,7 +18,6 @@ from .frame import (
     Table,
     Verdict,
     remaining,
-    replace,
     run_cell,
     tables,
 )
