@@ -37,6 +37,7 @@ class Kernel(BaseEstimator):
     """
 
     moments: float = np.inf
+    edges: Floats = np.zeros(0)  # frequencies that the panels of a density with peaks start from
 
     # --- one axis
     def profile(self, gap: Floats) -> Floats:
@@ -49,12 +50,12 @@ class Kernel(BaseEstimator):
 
     def quantile(self, q: Floats) -> Floats:
         """The inverse distribution function of the density."""
-        levels, omega = rules.quantile_table(self.density)
+        levels, omega = rules.quantile_table(self.density, self.edges)
         return np.sign(q - 0.5) * np.interp(0.5 + np.abs(q - 0.5), levels, omega)
 
     def gauss(self, n: int) -> Rule:
         """The n-point Gauss rule of the density."""
-        return rules.gauss(self.density, n, moments=self.moments)
+        return rules.gauss(self.density, n, moments=self.moments, edges=self.edges)
 
     def axis(self, i: int) -> Axis:
         """The one-dimensional kernel of axis i: k is the product of these."""

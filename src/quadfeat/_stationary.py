@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.base import clone
 from . import rules
 from ._checks import check_positive
 from ._kernel import Axes, Group, Kernel, Subsets
+from ._panels import search
 from .rules import Axis, Floats, Rule
 
 
@@ -318,52 +320,101 @@ def _matern(distance: Floats, nu: float) -> Floats:
 class Spectral(Kernel):
     """The product kernel of your own spectrum: `density`, an even function of frequency.
 
-    It need not be normalised. The kernel is its cosine transform, found numerically to about 1e-13.
+    The kernel is its cosine transform, found numerically to about 1e-13. To find all of it, the
+    density is searched for peaks; its mass over the real line must be 1, which tells whether any
+    was missed.
 
-    >>> box = Spectral(lambda omega: (np.abs(omega) < 1).astype(float))
+    Parameters
+    ----------
+    density : function of an array of frequencies
+    peaks : sequence of float, default None
+        Frequencies at which the density is narrow. A peak is found without that unless it is
+        thousands of times narrower than the frequency it is at.
+
+    Examples
+    --------
+    >>> box = Spectral(lambda omega: 0.5 * (np.abs(omega) < 1))
     >>> box([[0.0]], [[np.pi]]).round(6) + 0.0  # sin(u) / u
     array([[0.]])
     """
 
-    def __init__(self, density: Any) -> None:
+    def __init__(self, density: Any, peaks: Any = None) -> None:
         self.density = density  # type: ignore[method-assign]
+        self.peaks = peaks
 
     def resolve(self, X: Floats, subsets: Subsets | None = None) -> Self:
-        SpectralAxis(self.density)
-        return self
+        resolved = type(self)(self.density, self.peaks)
+        resolved._axis = self._searched()
+        return resolved
 
     def axis(self, i: int) -> Axis:
-        return SpectralAxis(self.density)
+        return getattr(self, "_axis", None) or self._searched()
+
+    def _searched(self) -> SpectralAxis:
+        return SpectralAxis(self.density, self.peaks)
 
 
 class SpectralAxis(Kernel):
-    """One axis of `Spectral`, with the density normalised."""
+    """One axis of `Spectral`, searched."""
 
-    def __init__(self, raw: Any) -> None:
+    def __init__(self, raw: Any, peaks: Any = None) -> None:
         self.raw = raw
+        self.peaks = peaks
         if not callable(raw):
             raise TypeError(f"density must be a function of an array of frequencies, got {raw!r}")
-        trial = np.asarray(raw(np.array([-1.25, 1.25, 0.0])), dtype=np.float64)
-        if trial.shape != (3,) or np.isnan(trial).any() or (trial < 0).any():
-            raise ValueError(
-                "density must map an array of frequencies to as many non-negative numbers, "
-                f"got {trial!r} at [-1.25, 1.25, 0]"
-            )
+        trial = self._raw(np.array([-1.25, 1.25, 0.0]))
         if abs(trial[0] - trial[1]) > 1e-12 * abs(trial[1]):
             raise ValueError(
                 f"density must be even, got {trial[0]} at -1.25 and {trial[1]} at 1.25"
             )
-        self._transform = rules.CosineTransform(self._raw)
-        self._mass = float(self._transform(np.zeros(1))[0])
+        named = _check_peaks(peaks)
+        ends = np.array([2.0**-60, 2.0**63])
+        if np.any(self._raw(ends) * ends > rules.MASS_TOLERANCE):
+            raise ValueError(
+                "density must have a finite mass, but it grows near 0 or falls far out no faster "
+                "than 1 / |omega|, or nearly so; 1 / (pi * (1 + omega**2)) would work"
+            )
+        found = search(self._raw, named)
+        rules.check_mass(found.mass)
+        self._mass, self.edges = found.mass, found.edges
+        # A mass of 1 - m that was missed moves the kernel by up to 2 m.
+        self.uncertainty = 2 * abs(found.mass - 1) + found.error
+        self._transform = rules.CosineTransform(self._raw, self.edges)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.raw, self.peaks)
 
     def _raw(self, omega: Floats) -> Floats:
-        return np.asarray(self.raw(omega), dtype=np.float64)
+        with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+            values = np.asarray(self.raw(omega), dtype=np.float64)
+        if values.shape != omega.shape or not np.all(values >= 0):
+            seen = repr(values)
+            if values.shape == omega.shape:
+                first = np.argmin(values >= 0)
+                seen = f"{values[first]} at {omega[first]:g}"
+            raise ValueError(
+                f"density must map an array of frequencies to as many non-negative numbers, "
+                f"got {seen}"
+            )
+        return values
 
     def density(self, omega: Floats) -> Floats:
         return self._raw(omega) / self._mass
 
     def profile(self, gap: Floats) -> Floats:
         return self._transform(gap) / self._mass
+
+
+def _check_peaks(peaks: Any) -> list[float]:
+    given = [] if peaks is None else peaks
+    if isinstance(given, str) or not np.iterable(given):
+        raise TypeError(f"peaks must be a list of frequencies such as [20.0], got {peaks!r}")
+    numbers = list(given)
+    if any(isinstance(p, bool) or not isinstance(p, Real) for p in numbers):
+        raise TypeError(f"peaks must be a list of frequencies such as [20.0], got {peaks!r}")
+    if not all(abs(p) < np.inf for p in numbers):
+        raise ValueError(f"peaks must be finite frequencies such as [20.0], got {peaks!r}")
+    return [abs(float(p)) for p in numbers if p]  # there is a panel edge at 0 anyway
 
 
 class Smoothed(Kernel):
@@ -425,7 +476,8 @@ class SmoothedAxis(Kernel):
     def __init__(self, base: Axis, width: float) -> None:
         self.base = base
         self.width = width
-        self._transform = rules.CosineTransform(self._damped)
+        self.edges = base.edges
+        self._transform = rules.CosineTransform(self._damped, self.edges)
         self._mass = float(self._transform(np.zeros(1))[0])
 
     def _damped(self, omega: Floats) -> Floats:

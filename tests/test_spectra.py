@@ -1,0 +1,184 @@
+"""Spectra with narrow peaks: their mass is found, or the density is refused."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import quadfeat as qf
+from quadfeat import rules
+from quadfeat.testing import check_kernel
+
+
+class Peaks:
+    """Half of the mass at frequency 0 and half at +-`at`, both normal; and its kernel."""
+
+    def __init__(self, widths, at):
+        self.widths, self.at = widths, at
+
+    def __call__(self, omega):
+        parts = [
+            np.exp(-(((omega - centre) / width) ** 2) / 2) / (width * np.sqrt(2 * np.pi))
+            for width, centre in zip(
+                [self.widths[0], self.widths[1], self.widths[1]],
+                [0.0, self.at, -self.at],
+                strict=True,
+            )
+        ]
+        return 0.5 * parts[0] + 0.25 * (parts[1] + parts[2])
+
+    def kernel(self, gap):
+        smooth, narrow = (np.exp(-((width * gap) ** 2) / 2) for width in self.widths)
+        return 0.5 * smooth + 0.5 * narrow * np.cos(self.at * gap)
+
+    def moments(self):
+        a, b = (width**2 for width in self.widths)
+        square = self.at**2
+        return 0.5 * (a + b + square), 0.5 * (3 * a**2 + 3 * b**2 + 6 * b * square + square**2)
+
+
+PEAKS = {
+    "trend-and-period": Peaks((1.0, 0.03), 20.0),
+    "far": Peaks((1.0, 0.05), 50.0),
+    "yearly": Peaks((0.2, 0.01), 6.283),
+}
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("density", PEAKS.values(), ids=PEAKS)
+def test_narrow_peaks_are_in_the_kernel_its_rules_and_its_certificate(density, named):
+    kernel = qf.Spectral(density, peaks=[density.at] if named else None)
+    gap = np.linspace(0.0, 3.0, 701)[:, None]
+    exact = density.kernel(gap[:, 0])
+    assert np.abs(kernel(gap, [[0.0]])[:, 0] - exact).max() <= 1e-11  # what certificates allow for
+    assert np.abs(kernel(gap[:99], [[0.0]])[:, 0] - exact[:99]).max() <= 1e-13
+    far = np.array([[30.0], [300.0]])
+    assert np.abs(kernel(far, [[0.0]])[:, 0] - density.kernel(far[:, 0])).max() <= 1e-11
+    gauss = kernel.axis(0).gauss(6)
+    found = [gauss.weights @ gauss.nodes[:, 0] ** power for power in (2, 4)]
+    np.testing.assert_allclose(found, density.moments(), rtol=1e-12)
+    for n_points in (16, 64):
+        grid = qf.DenseGrid(kernel, n_points=n_points).fit(gap)
+        seen = np.abs(grid.approximate_kernel(gap, [[0.0]])[:, 0] - exact).max()
+        assert seen <= grid.certificate(diameter=3.0).value
+    assert seen < 1e-6
+
+
+def test_samples_of_narrow_peaks_average_to_the_kernel(rng):
+    density = PEAKS["trend-and-period"]
+    omega = qf.Spectral(density).sample(100_000, 1, rng)[:, 0]
+    for gap in (0.1, 0.5, 2.0, 30.0):
+        cosines = np.cos(gap * omega)
+        assert abs(cosines.mean() - density.kernel(gap)) < 5 * cosines.std() / np.sqrt(len(omega))
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_peak_too_narrow_to_be_found_is_refused_unless_it_is_named(named):
+    density = Peaks((1.0, 1e-6), 20.0)
+    if named:
+        gap = np.array([[0.0], [0.5], [2.0]])
+        found = qf.Spectral(density, peaks=[-20.0])(gap, [[0.0]])[:, 0]
+        # 1e-16 of the frequency is 2e-9 of the width, and so much of the density is rounding.
+        assert np.abs(found - density.kernel(gap[:, 0])).max() <= 2e-9
+    else:
+        with pytest.raises(ValueError, match=r"mass 1 .* 0\.5 was found.*peaks=\["):
+            qf.Spectral(density)([[0.0]])
+
+
+def test_peaks_on_a_heavy_tail_are_in_the_kernel():
+    peaks = PEAKS["trend-and-period"]
+    kernel = qf.Spectral(lambda omega: 0.5 / (np.pi * (1 + omega**2)) + 0.5 * peaks(omega))
+    gap = np.array([0.0, 0.01, 0.3, 2.0, 25.0])
+    exact = 0.5 * np.exp(-gap) + 0.5 * peaks.kernel(gap)
+    assert np.abs(kernel(gap[:, None], [[0.0]])[:, 0] - exact).max() <= 1e-11
+
+
+def test_smoothing_keeps_the_peaks():
+    density, width, gap = PEAKS["yearly"], 0.2, np.linspace(0.0, 3.0, 50)
+    # A normal peak times exp(-width^2 w^2 / 2) is a normal peak, nearer to zero and narrower.
+    mass, kernel = 0.0, np.zeros(len(gap))
+    for s, m in zip(density.widths, (0.0, density.at), strict=True):
+        shrunk = 1 + (width * s) ** 2
+        weight = np.exp(-((width * m) ** 2) / (2 * shrunk)) / np.sqrt(shrunk)
+        mass += weight
+        kernel += weight * np.exp(-((s * gap) ** 2) / (2 * shrunk)) * np.cos(m * gap / shrunk)
+    found = qf.Smoothed(qf.Spectral(density), width).axis(0).profile(gap)
+    assert np.abs(found - kernel / mass).max() <= 1e-11
+
+
+def test_a_jump_in_the_middle_of_a_panel_is_seen():
+    kernel = qf.Spectral(lambda omega: (np.abs(omega) <= 3) / 6)  # [2, 4] is halved there
+    gap = np.array([0.1, 1.0, 7.0, 40.0])
+    found = kernel(gap[:, None], [[0.0]])[:, 0]
+    np.testing.assert_allclose(found, np.sin(3 * gap) / (3 * gap), atol=1e-13)
+
+
+def test_a_mass_off_by_rounding_of_its_constant_is_in_the_certificate():
+    gap = np.linspace(0.0, 2.0, 50)[:, None]
+    values = [
+        qf.DenseGrid(
+            qf.Spectral(lambda w, c=constant: c * np.exp(-(w**2) / 2)), n_points=30, rule="gauss"
+        )
+        .fit(gap)
+        .certificate(diameter=2.0)
+        .value
+        for constant in ((2 * np.pi) ** -0.5, 0.3989422)
+    ]
+    missing = abs(1 - 0.3989422 * np.sqrt(2 * np.pi))
+    assert values[0] < 1e-9 and values[1] >= 2 * missing
+
+
+@pytest.mark.parametrize(
+    ("density", "message"),
+    [
+        (lambda w: 1 / (1 + np.abs(w)), "finite mass"),
+        (lambda w: 1 / np.maximum(np.abs(w), 1e-300), "finite mass"),
+        (lambda w: 2 * np.exp(-(w**2) / 2) / np.sqrt(2 * np.pi), "mass 1 .* 2 was found.*divide"),
+        (lambda w: np.zeros_like(w), "mass 1 .* 0 was found"),
+        (lambda w: np.where(np.abs(w) < 2, 0.5, -0.1), r"non-negative numbers, got -0\.1 at "),
+        (lambda w: np.where(np.abs(w) < 2, 0.25, np.nan), "non-negative numbers, got nan at "),
+        (lambda w: w[:1], "as many non-negative numbers"),
+    ],
+)
+def test_what_is_no_spectrum_is_refused_with_what_works(density, message):
+    for use in (qf.Spectral(density), qf.RandomFourier(qf.Spectral(density))):
+        with pytest.raises(ValueError, match=message):
+            use([[0.0]]) if isinstance(use, qf.Spectral) else use.fit([[0.0], [1.0]])
+
+
+@pytest.mark.parametrize(
+    ("peaks", "error"),
+    [(20.0, TypeError), ("20", TypeError), ([None], TypeError), ([np.inf], ValueError)],
+)
+def test_peaks_that_are_no_frequencies_are_refused(peaks, error):
+    with pytest.raises(error, match="peaks must be"):
+        qf.Spectral(PEAKS["far"], peaks=peaks)([[0.0]])
+
+
+def test_a_spectral_kernel_is_cloned_pickled_and_obeys_the_laws():
+    kernel = qf.Spectral(PEAKS["yearly"], peaks=[6.283])
+    check_kernel(kernel, n_features=2)
+    assert clone(kernel).get_params()["peaks"] == [6.283]
+    X = np.linspace(0.0, 2.0, 20)[:, None]
+    fitted = qf.RandomFourier(kernel, n_components=8, random_state=0).fit(X)
+    again = pickle.loads(pickle.dumps(fitted))
+    assert np.array_equal(again.transform(X), fitted.transform(X))
+    assert np.array_equal(again.kernel_(X), fitted.kernel_(X))
+
+
+def test_a_kernel_whose_density_hides_a_peak_from_its_panels_has_no_gauss_rule():
+    peaks = Peaks((1.0, 1e-4), 50.0)
+
+    class Hidden(qf.kernels.Kernel):
+        def profile(self, gap):
+            return peaks.kernel(gap)
+
+        def density(self, omega):
+            return peaks(omega)
+
+    with pytest.raises(ValueError, match="mass 1"):
+        rules.gauss(Hidden().density, 4)
+    grid = qf.DenseGrid(Hidden(), n_points=16, rule="equispaced").fit([[0.0], [1.0]])
+    with pytest.raises(ValueError, match="no certificate"):
+        grid.certificate(diameter=1.0)
