@@ -10,6 +10,8 @@ import quadfeat as qf
 from quadfeat import rules
 from quadfeat.testing import check_kernel
 
+from .conftest import KERNELS
+
 
 class Peaks:
     """Half of the mass at frequency 0 and half at +-`at`, both normal; and its kernel."""
@@ -182,3 +184,69 @@ def test_a_kernel_whose_density_hides_a_peak_from_its_panels_has_no_gauss_rule()
     grid = qf.DenseGrid(Hidden(), n_points=16, rule="equispaced").fit([[0.0], [1.0]])
     with pytest.raises(ValueError, match="no certificate"):
         grid.certificate(diameter=1.0)
+
+
+class Twin(qf.kernels.Kernel):
+    """A kernel of one's own with two peaks, at +-4, of deviation 1."""
+
+    def profile(self, gap):
+        return np.exp(-(gap**2) / 2) * np.cos(4 * gap)
+
+    def density(self, omega):
+        peaks = (np.exp(-((omega + side) ** 2) / 2) for side in (-4.0, 4.0))
+        return sum(peaks) / np.sqrt(8 * np.pi)
+
+
+SMOOTHED = {
+    "twin": Twin(),
+    "twin-product": Twin() * qf.Gaussian(0.1),
+    "twin-sum": 0.5 * qf.Gaussian(0.1) + Twin(),
+    "twin-anova": qf.Anova(Twin(), [[0]]),
+    "twin-per-axis": qf.Anova([Twin()], [[0]]),
+    "twin-smoothed": qf.Smoothed(Twin(), 0.1),
+    "spectral": qf.Spectral(PEAKS["far"]),
+    "spectral-scaled": 2.0 * qf.Spectral(PEAKS["far"]),
+    "gaussian": qf.Gaussian(0.3),
+    "laplacian": qf.Laplacian(0.4),
+    "cauchy": qf.Cauchy(0.3),
+    "matern": qf.Matern(0.7, 0.2, product=True),
+    "product": qf.Gaussian(0.1) * qf.Cauchy(0.2),
+    "anova": qf.Anova(qf.Laplacian(0.4), [[0]]),
+}
+SUBGAUSSIAN = {
+    **{name: make(2) for name, make in KERNELS.items()},
+    **{f"smoothed-{name}": qf.Smoothed(kernel, 0.6) for name, kernel in SMOOTHED.items()},
+}
+
+
+@pytest.mark.parametrize("name", SUBGAUSSIAN)
+def test_the_subgaussian_parameter_bounds_the_moment_generating_function(name):
+    kernel = SUBGAUSSIAN[name]
+    d = 2 if name in KERNELS else 1
+    b = kernel.subgaussian(d)
+    if np.isinf(b):
+        assert name in KERNELS or "twin" in name or "spectral" in name
+        return
+    assert "twin" not in name
+    omega = np.linspace(-200.0, 200.0, 400_001)
+    for group in kernel.groups(d):
+        for i in range(len(group.axes)):
+            density = group.kernel.axis(i).density(omega)
+            for t in (0.01, 0.1, 0.5, 1.0, 3.0):
+                moment = np.trapezoid(density * np.exp(t * omega - (b * t) ** 2 / 2), omega)
+                # The trapezoidal rule of a smooth density is exact but for its tails; kinks of
+                # the density at 0 cost the square of the step.
+                assert moment <= 1 + 1e-6
+
+
+def test_theorem_1_is_absent_where_a_smoothed_spectrum_may_have_two_peaks():
+    gap = np.linspace(0.0, 0.3, 50)[:, None]
+    for base in (Twin(), Twin() * qf.Gaussian(0.1)):
+        kernel = qf.Smoothed(base, 0.6)
+        grid = qf.DenseGrid(kernel, n_points=6, rule="gauss").fit(gap)
+        found = grid.certificate(diameter=0.3)
+        assert found.theorem1 is None
+        seen = np.abs(grid.approximate_kernel(gap, [[0.0]]) - kernel(gap, [[0.0]])).max()
+        assert seen <= found.value
+    known = qf.DenseGrid(qf.Smoothed(qf.Laplacian(1.0), 0.6), n_points=6, rule="gauss").fit(gap)
+    assert known.certificate(diameter=0.3).theorem1 is not None

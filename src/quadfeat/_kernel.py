@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cached_property, reduce
 from itertools import product
 from numbers import Real
 from typing import Any, NamedTuple, Self
@@ -81,6 +82,11 @@ class Kernel(BaseEstimator):
     @property
     def rotation_invariant(self) -> bool:
         """Whether k depends on |u| alone (up to a scale per axis)."""
+        return False
+
+    @property
+    def unimodal(self) -> bool:
+        """Whether the density on every axis is known to fall with |omega|."""
         return False
 
     def cube(self, d: int) -> int:
@@ -199,6 +205,10 @@ class Sum(Kernel):
     def subgaussian(self, d: int) -> float:
         return max(self.left.subgaussian(d), self.right.subgaussian(d))
 
+    @property
+    def unimodal(self) -> bool:
+        return self.left.unimodal and self.right.unimodal
+
     def axis(self, i: int) -> Axis:
         raise ValueError("a sum of kernels does not factor over axes; ask its groups")
 
@@ -222,6 +232,10 @@ class Scaled(Kernel):
 
     def subgaussian(self, d: int) -> float:
         return self.kernel.subgaussian(d)
+
+    @property
+    def unimodal(self) -> bool:
+        return self.kernel.unimodal
 
     def axis(self, i: int) -> Axis:
         raise ValueError("a scaled kernel has k(0) != 1; ask its groups for the factors")
@@ -259,6 +273,11 @@ class Product(Kernel):
     def subgaussian(self, d: int) -> float:
         return float(np.hypot(self.left.subgaussian(d), self.right.subgaussian(d)))
 
+    @property
+    def unimodal(self) -> bool:
+        # The convolution of two symmetric unimodal densities is one (Wintner, 1938).
+        return self.left.unimodal and self.right.unimodal
+
     def axis(self, i: int) -> Axis:
         raise ValueError("a product of kernels is asked for its groups, which factor over axes")
 
@@ -282,12 +301,19 @@ class _ProductTerm(Kernel):
         return int(max(self.left.axes.max(), self.right.axes.max())) + 1
 
     def axis(self, i: int) -> Axis:
-        found = [
+        return multiplied(
             placed.kernel.axis(int(np.flatnonzero(placed.axes == i)[0]))
             for placed in (self.left, self.right)
             if i in placed.axes
-        ]
-        return found[0] if len(found) == 1 else ProductAxis(*found)
+        )
+
+    def subgaussian(self, d: int) -> float:
+        left, right = (part.kernel.subgaussian(len(part.axes)) for part in (self.left, self.right))
+        return float(np.hypot(left, right))
+
+    @property
+    def unimodal(self) -> bool:
+        return self.left.kernel.unimodal and self.right.kernel.unimodal
 
     def cube(self, d: int) -> int:
         return self.left.kernel.cube(len(self.left.axes)) + self.right.kernel.cube(
@@ -312,7 +338,7 @@ class _ProductTerm(Kernel):
 
 
 class ProductAxis(Kernel):
-    """The product of two kernels of one axis."""
+    """The product of two kernels of one axis: its spectrum is the convolution of theirs."""
 
     def __init__(self, left: Axis, right: Axis) -> None:
         self.left = left
@@ -323,11 +349,34 @@ class ProductAxis(Kernel):
     def moments(self) -> float:  # type: ignore[override]  # a constant for the other kernels
         return min(self.left.moments, self.right.moments)
 
+    @property
+    def edges(self) -> Floats:  # type: ignore[override]
+        left, right = self.left.edges, self.right.edges
+        if not len(left) or not len(right):
+            return np.union1d(left, right)
+        # Peaks at p and q make one at p + q and one at |p - q|.
+        p, q = (some[1:][np.diff(some) < 0.4 * some[1:]] for some in (left, right))
+        sums, gaps = p[:, None] + q, np.abs(p[:, None] - q)
+        return np.unique(np.concatenate([left, right, sums.ravel(), gaps.ravel()]))
+
     def profile(self, gap: Floats) -> Floats:
         return self.left.profile(gap) * self.right.profile(gap)
 
     def density(self, omega: Floats) -> Floats:
+        if len(self.edges) and omega.size:
+            return self._convolution(np.ravel(omega)).reshape(omega.shape)
         return np.maximum(self._transform(omega) / (2 * np.pi), 0.0)
+
+    @cached_property
+    def _convolution(self) -> rules.Profile:
+        # A profile that is known as an integral has the rounding of one, however far it falls.
+        if isinstance(self.left, ProductAxis) or isinstance(self.right, ProductAxis):
+            raise ValueError(
+                "a product of three or more kernels, one of which is Smoothed or Spectral, has "
+                "no density to make this rule from; use rule='gauss' or RandomFourier, or smooth "
+                "the product as a whole: Smoothed(k1 * k2 * k3, width)"
+            )
+        return rules.convolution(self.left, self.right)
 
     def gauss(self, n: int) -> Rule:
         # The sums of the nodes of two n-point Gauss rules have all moments below 2n right, so
@@ -335,3 +384,8 @@ class ProductAxis(Kernel):
         left, right = self.left.gauss(n), self.right.gauss(n)
         nodes = np.add.outer(left.nodes[:, 0], right.nodes[:, 0]).ravel()
         return rules.discrete_gauss(nodes, np.outer(left.weights, right.weights).ravel(), n)
+
+
+def multiplied(axes: Iterable[Axis]) -> Axis:
+    """The product of kernels of one axis."""
+    return reduce(ProductAxis, axes)

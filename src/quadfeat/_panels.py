@@ -34,16 +34,28 @@ def legendre(edges: Floats) -> tuple[Floats, Floats]:
 
 def refined(function: Profile, edges: Floats) -> Floats:
     """`edges` with panels halved until halving one more time changes no integral."""
+    left, right, settled = edges[:-1], edges[1:], 0.0
+    whole = _integrals(function, left, right)
     for _ in range(60):
-        middle = (edges[1:] + edges[:-1]) / 2
-        whole = _integrals(function, edges[:-1], edges[1:])
-        halves = _halves(function, edges[:-1], edges[1:])
+        middle = (left + right) / 2
+        halves = _halves(function, left, right)
         change = np.abs(whole - _of_both(halves)).max(axis=0)
-        split = change > _SAME * np.abs(whole[0]).sum()
+        split = change > _SAME * (settled + np.abs(whole[0]).sum())
         if not split.any() or len(edges) > 4096:
-            return edges
+            break
+        settled += float(np.abs(whole[0, ~split]).sum())
         edges = np.sort(np.concatenate([edges, middle[split]]))
+        left, right = _interleaved(left, middle, right, split)
+        whole = halves[:, split].reshape(2, -1)
     return edges
+
+
+def _interleaved(
+    left: Floats, middle: Floats, right: Floats, split: npt.NDArray[np.bool_]
+) -> tuple[Floats, Floats]:
+    """The ends of the halves of the panels that were split, in order."""
+    starts, ends = np.stack([left, middle], axis=1), np.stack([middle, right], axis=1)
+    return starts[split].ravel(), ends[split].ravel()
 
 
 class Found(NamedTuple):
@@ -89,10 +101,7 @@ def search(density: Profile, peaks: Sequence[float] = ()) -> Found:
         settled += float(whole[0, ~split].sum())
         if not split.any():
             break
-        left, right = (
-            np.stack([one[split], two[split]], axis=1).ravel()
-            for one, two in ((left, middle), (middle, right))
-        )
+        left, right = _interleaved(left, middle, right, split)
         whole = halves[:, split].reshape(2, -1)
     # A density with much rounding of its own gets as many panels as are worth it.
     for same in _SAME * 10.0 ** np.arange(5):

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from . import rules
 from ._checks import check_positive
-from ._kernel import Axes, Group, Kernel, Subsets
+from ._kernel import Axes, Group, Kernel, ProductAxis, Subsets
 from ._panels import search
 from .rules import Axis, Floats, Rule
 
@@ -86,6 +86,10 @@ class _GammaKernel(Kernel):
         single = clone(self)
         single.gamma = float(self.gamma[i])
         return single
+
+    @property
+    def unimodal(self) -> bool:
+        return True
 
     def _columns(self, X: Floats) -> Floats:
         """A copy of X in length scales, for the vectorised Gram matrices."""
@@ -448,14 +452,16 @@ class Smoothed(Kernel):
         return [Group(g.axes, Smoothed(g.kernel, self.width), g.weight) for g in inner]
 
     def subgaussian(self, d: int) -> float:
-        # f(w) exp(-width^2 w^2 / 2) is tilted most when f * Gaussian peaks at zero, as it does
-        # for symmetric unimodal f: then b = 1 / width, or better if f is subgaussian itself.
-        if isinstance(self.kernel, Spectral):
-            return np.inf
-        inner = self.kernel.subgaussian(d)
+        # With g = N(0, 1 / width^2), E exp(t w) is exp(t^2 / (2 width^2)) times the ratio of f * g
+        # at t / width^2 to f * g at 0. Where f falls with |w| so does f * g (Wintner, 1938), and
+        # the ratio is at most 1; where f has two peaks it may be anything.
         if isinstance(self.kernel, Gaussian):
-            return float(1 / np.hypot(1 / inner, self.width))
-        return 1.0 / self.width
+            return float(1 / np.hypot(1 / self.kernel.subgaussian(d), self.width))
+        return 1.0 / self.width if self.kernel.unimodal else np.inf
+
+    @property
+    def unimodal(self) -> bool:
+        return self.kernel.unimodal
 
     def introduced_error(self, diameter: float, d: int = 1) -> float:
         """The largest |kernel - smoothed| over gaps of up to `diameter` on each of `d` axes.
@@ -470,15 +476,26 @@ class Smoothed(Kernel):
         return float(min(1.0, sum(per_axis)))
 
 
+_GONE = 38.7  # exp(-w^2 / 2) is 0 in doubles
+_LEAST = 1e-4  # of a spectrum that has an error of 1e-16, so that what is left has one of 1e-12
+
+
 class SmoothedAxis(Kernel):
     """One axis of `Smoothed`."""
 
     def __init__(self, base: Axis, width: float) -> None:
         self.base = base
         self.width = width
-        self.edges = base.edges
+        # exp(-width^2 w^2 / 2) is no number beyond: octaves up to there hold all there is.
+        octaves = _GONE / width * 2.0 ** -np.arange(40.0)
+        self.edges = np.union1d(base.edges[base.edges < octaves[0]], np.append(octaves, 0.0))
         self._transform = rules.CosineTransform(self._damped, self.edges)
         self._mass = float(self._transform(np.zeros(1))[0])
+        if isinstance(base, ProductAxis) and self._mass < _LEAST:
+            raise ValueError(
+                f"width={width} leaves {self._mass:.2g} of the spectrum of a product, which is "
+                f"known to rounding only; a smaller width, or smoothing its factors, will do"
+            )
 
     def _damped(self, omega: Floats) -> Floats:
         return self.base.density(omega) * np.exp(-((self.width * omega) ** 2) / 2)

@@ -65,6 +65,10 @@ class AxisKernels(Kernel):
     def subgaussian(self, d: int) -> float:
         return max(kernel.subgaussian(1) for kernel in self.kernels)
 
+    @property
+    def unimodal(self) -> bool:
+        return all(kernel.unimodal for kernel in self.kernels)
+
 
 class _SubsetKernel(Kernel):
     """A weighted sum of one base kernel over subsets of the axes."""
@@ -105,6 +109,11 @@ class _SubsetKernel(Kernel):
 
     def subgaussian(self, d: int) -> float:
         return max(group.kernel.subgaussian(len(group.axes)) for group in self.groups(d))
+
+    @property
+    def unimodal(self) -> bool:
+        bases = [self.base] if isinstance(self.base, Kernel) else self.base
+        return all(kernel.unimodal for kernel in bases)
 
     def axis(self, i: int) -> Axis:
         raise ValueError("a sum over subsets of axes does not factor over axes; ask its groups")

@@ -13,9 +13,9 @@ from typing import Protocol
 import numpy as np
 
 from . import _gauss
+from ._panels import POINTS, legendre, refined, search
 from ._panels import Floats as Floats
 from ._panels import Profile as Profile
-from ._panels import legendre, refined
 
 KINDS = ("gauss", "equispaced", "clenshaw-curtis")
 
@@ -187,8 +187,9 @@ def _cutoff(density: Profile, order: int, edges: Floats = _NONE) -> float | None
     """Where omega**order * density has fallen by 1e-20; None if that is far out in the tail."""
     omega = _scan(edges)
     with np.errstate(divide="ignore", over="ignore", under="ignore"):
-        log = np.log(density(omega)) + (order + 1) * np.log(omega)
-        mass = np.cumsum(density(omega) * np.gradient(omega))
+        size = np.abs(density(omega))
+        log = np.log(size) + (order + 1) * np.log(omega)
+        mass = np.cumsum(size * np.gradient(omega))
     if not np.isfinite(mass[-1]) or mass[-1] <= 0:
         raise ValueError("density must be positive somewhere and finite away from zero")
     median = omega[np.searchsorted(mass, 0.5 * mass[-1])]
@@ -359,7 +360,7 @@ def _frequency_scale(axis: Axis) -> float:
 
 def _median_frequency(density: Profile, edges: Floats = _NONE) -> float:
     omega = _scan(edges)
-    mass = np.cumsum(density(omega) * np.gradient(omega))
+    mass = np.cumsum(np.abs(density(omega)) * np.gradient(omega))
     return float(omega[np.searchsorted(mass, 0.5 * mass[-1])])
 
 
@@ -430,6 +431,11 @@ def _short(edges: Floats, cutoff: float, reach: float) -> Floats:
 def _heavy_transform(function: Profile, edges: Floats) -> Profile:
     scale = _median_frequency(function, edges)
     bulk = _end_of_peaks(function, edges)
+    if np.any(function(_scan(edges)) < 0):
+        raise ValueError(
+            "this profile changes its sign and falls slowly, so its spectrum cannot be found from "
+            "it; smooth the kernel with Smoothed(kernel, width)"
+        )
 
     def on_angles(theta: Floats) -> Floats:
         return scale * function(scale * np.tan(theta)) / np.cos(theta) ** 2
@@ -483,6 +489,33 @@ def _alternating(terms: Floats) -> float:
         total += c * term
         b *= (k + n) * (k - n) / ((k + 0.5) * (k + 1))
     return float(total / normaliser)
+
+
+def convolution(one: Axis, two: Axis) -> Profile:
+    """The density of the sum of two frequencies, on panels that both densities are smooth on."""
+    (left, f), (right, g) = (
+        (axis.edges if len(axis.edges) else search(axis.density).edges, axis.density)
+        for axis in (one, two)
+    )
+    rows = max(1, 2**20 // (POINTS * (2 * len(left) + len(right))))
+
+    def some(omega: Floats) -> Floats:
+        moved = [np.abs(omega[:, None] - left), omega[:, None] + left]
+        ends = np.concatenate([np.tile(right, (len(omega), 1)), *moved], axis=1)
+        ends = np.sort(np.minimum(ends, right[-1]), axis=1)
+        middle, radius = (ends[:, 1:] + ends[:, :-1]) / 2, (ends[:, 1:] - ends[:, :-1]) / 2
+        found = np.zeros(len(omega))
+        for x, w in zip(*legendre(np.array([-1.0, 1.0])), strict=True):
+            v = middle + radius * x
+            both = f(np.abs(omega[:, None] - v)) + f(omega[:, None] + v)
+            found += w * (radius * g(v) * both).sum(axis=1)
+        return found
+
+    def density(omega: Floats) -> Floats:
+        parts = np.array_split(np.abs(omega), len(omega) // rows + 1)
+        return np.concatenate([some(part) for part in parts])
+
+    return density
 
 
 def quantile_table(density: Profile, edges: Floats = _NONE) -> tuple[Floats, Floats]:
