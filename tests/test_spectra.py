@@ -250,3 +250,143 @@ def test_theorem_1_is_absent_where_a_smoothed_spectrum_may_have_two_peaks():
         assert seen <= found.value
     known = qf.DenseGrid(qf.Smoothed(qf.Laplacian(1.0), 0.6), n_points=6, rule="gauss").fit(gap)
     assert known.certificate(diameter=0.3).theorem1 is not None
+
+
+# --- products and other kernels made of kernels ------------------------------------------------
+BOX = qf.Spectral(lambda omega: 0.5 * (np.abs(omega) <= 1))
+PRODUCTS = {
+    "smoothed-gaussian-times-gaussian": qf.Smoothed(qf.Gaussian(0.5), 0.1) * qf.Gaussian(0.5),
+    "smoothed-product": qf.Smoothed(qf.Laplacian(0.5) * qf.Gaussian(0.5)),
+    "smoothed-squared": qf.Smoothed(qf.Laplacian(0.5)) * qf.Smoothed(qf.Laplacian(0.2), 0.5),
+    "box-times-cauchy": BOX * qf.Cauchy(0.3),
+    "peaks-times-gaussian": qf.Spectral(PEAKS["yearly"]) * qf.Gaussian(0.5),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_of_smoothed_and_spectral_kernels_have_grids(name):
+    kernel, gap = PRODUCTS[name], np.linspace(0.0, 2.0, 101)[:, None]
+    axis = kernel.groups(1)[0].kernel.axis(0)
+    omega = np.linspace(0.0, 40.0, 4001)
+    step, density = omega[1], axis.density(omega)
+    assert np.all(density >= 0)
+    # The trapezoidal rule errs by the tail beyond 40 and, at jumps and kinks, by the step.
+    transform = 2 * step * (density @ np.cos(omega[:, None] * [0.0, 0.7, 2.0]) - density[0] / 2)
+    tail = 2 * 40 * density[-1]
+    expected = axis.profile(np.array([0.0, 0.7, 2.0]))
+    assert np.abs(transform - expected).max() <= tail + 1e-3 * step
+    for n_points in (3, 12):
+        grid = qf.DenseGrid(kernel, n_points=n_points).fit(gap)
+        seen = np.abs(grid.approximate_kernel(gap, [[0.0]]) - kernel(gap, [[0.0]])).max()
+        assert seen <= grid.certificate(diameter=2.0).value
+
+
+def test_two_boxes_make_a_hat():
+    axis = (BOX * BOX).groups(1)[0].kernel.axis(0)
+    omega = np.array([0.0, 0.5, 1.0, 1.9, 2.1])
+    np.testing.assert_allclose(axis.density(omega), [0.5, 0.375, 0.25, 0.025, 0.0], atol=1e-14)
+
+
+def test_what_products_cannot_do_is_refused():
+    three = qf.Smoothed(qf.Laplacian(0.5)) * qf.Gaussian(0.5) * qf.Gaussian(0.2)
+    X = np.linspace(0.0, 1.0, 20)[:, None]
+    with pytest.raises(ValueError, match=r"three or more kernels.*rule='gauss'"):
+        qf.DenseGrid(three, n_points=4, rule="equispaced").fit(X)
+    grid = qf.DenseGrid(three, n_points=12, rule="gauss").fit(X)
+    seen = np.abs(grid.approximate_kernel(X) - three(X)).max()
+    assert seen <= grid.certificate(diameter=1.0).value
+    with pytest.raises(ValueError, match=r"width=99\.0 leaves"):
+        qf.Smoothed(Twin() * qf.Gaussian(0.1), 99.0).groups(1)[0].kernel.axis(0)
+    slow = type("Slow", (qf.kernels.Kernel,), {"profile": lambda self, u: np.cos(u) / (1 + u**2)})()
+    with pytest.raises(ValueError, match="changes its sign"):
+        (slow * qf.Cauchy(1.0)).groups(1)[0].kernel.axis(0).density(np.zeros(1))
+
+
+def test_kernels_made_of_astronomically_many_are_refused():
+    product = total = qf.Gaussian(0.1)
+    for _ in range(50):
+        product, total = product * product, total + total
+    long = qf.Gaussian(0.1)
+    for _ in range(2000):
+        long = long * qf.Gaussian(0.1)
+    for kernel in (product, total, long):
+        with pytest.raises(ValueError, match="a kernel may be made of 250 kernels"):
+            kernel(np.zeros((2, 1)))
+    fifty = qf.Gaussian(0.1)
+    for _ in range(49):
+        fifty = fifty * qf.Gaussian(0.1)
+    np.testing.assert_allclose(fifty([[0.0]], [[0.3]]), np.exp(-50 * 0.1 * 0.09), rtol=1e-13)
+
+
+@pytest.mark.parametrize("nu", [0.7, 1.0, 2.0, 3.3, 10.0])
+def test_a_product_of_matern_kernels_of_any_smoothness_is_certified(nu):
+    kernel = qf.Matern(nu, 0.3, product=True)
+    X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(40, 2))
+    grid = qf.DenseGrid(kernel, n_points=12).fit(X)
+    seen = np.abs(grid.approximate_kernel(X) - kernel(X)).max()
+    assert seen <= grid.certificate(X).value
+    assert 0 <= grid.error(X, random_state=0).rms <= 1
+    found = qf.DenseGrid.for_tolerance(kernel, 0.2, 1.5, n_features=2)
+    assert np.abs(found.approximate_kernel(X) - kernel(X)).max() <= 0.2
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        qf.Gaussian("scale"),
+        qf.Laplacian("median"),
+        2.0 * qf.Matern(1.5, "scale"),
+        qf.Gaussian(0.1) + qf.Gaussian("median"),
+        qf.Anova(qf.Gaussian("median"), [[0, 1], [1, 2]]),
+        qf.Convolution((3,), 2),
+    ],
+    ids=repr,
+)
+def test_a_kernel_that_depends_on_rows_is_not_evaluated_between_two_sets(kernel, rng):
+    A, B = rng.normal(size=(20, 3)), 9 * rng.normal(size=(30, 3))
+    for pair in ((A, B), (B, A), (A, A[::-1])):
+        with pytest.raises(ValueError, match=r"depends on the rows.*resolve\(X_train\)\(X, Y\)"):
+            kernel(*pair)
+    assert np.array_equal(kernel(A), kernel(A, A))
+    assert np.array_equal(kernel(A), kernel(A, A.copy()))
+    fixed = kernel.resolve(A)
+    np.testing.assert_allclose(fixed(A, B), fixed(B, A).T, atol=1e-12)
+    np.testing.assert_allclose(fixed(A), kernel(A), atol=0)
+
+
+GOOD = qf.Gaussian(1.0)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "error", "message"),
+    [
+        (qf.kernels.Sum(None, GOOD), TypeError, "left of Sum must be a Kernel.*None"),
+        (qf.kernels.Sum(GOOD, 3), TypeError, "right of Sum must be a Kernel.*3"),
+        (qf.kernels.Product(GOOD, "x"), TypeError, "right of Product must be a Kernel.*'x'"),
+        (qf.kernels.Scaled(None, 2.0), TypeError, "kernel of Scaled must be a Kernel.*None"),
+        (qf.kernels.Scaled(GOOD, None), TypeError, "factor must be.*None"),
+        (qf.kernels.Scaled(GOOD, np.nan), ValueError, "factor must be.*nan"),
+        (qf.kernels.Scaled(GOOD, [1.0]), TypeError, r"factor must be.*\[1.0\]"),
+        (qf.Anova(GOOD, None), TypeError, "subsets must be.*None"),
+        (qf.Anova(GOOD, 3), TypeError, "subsets must be.*3"),
+        (qf.Anova(GOOD, "01"), TypeError, "subsets must be.*'01'"),
+        (qf.Anova(GOOD, [[0, [1]]]), TypeError, "subsets must be"),
+        (qf.Anova(GOOD, [0, 1]), TypeError, "subsets must be"),
+        (qf.Anova(GOOD, [[0.5]]), TypeError, "subsets must be"),
+        (qf.Anova(GOOD, (subset for subset in [[0]])), TypeError, "subsets must be"),
+        (qf.Anova(GOOD, {(0, 1)}), TypeError, "subsets must be"),
+        (qf.Anova(GOOD, [[0]], weights=2.0), TypeError, "weights must be a list.*2.0"),
+        (qf.Anova(GOOD, [[0]], weights=[None]), TypeError, "weights must be.*None"),
+        (qf.Anova([GOOD, None], [[0]]), TypeError, "base must hold Kernels.*None"),
+    ],
+)
+def test_kernels_made_of_what_is_no_kernel_say_so(kernel, error, message):
+    for use in (lambda X: kernel(X), lambda X: qf.RandomFourier(kernel, n_components=4).fit(X)):
+        with pytest.raises(error, match=message):
+            use(np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize("other", [None, "k", 3.0])
+def test_adding_what_is_no_kernel_is_a_type_error(other):
+    with pytest.raises(TypeError, match="unsupported operand"):
+        GOOD + other

@@ -117,12 +117,22 @@ class Kernel(BaseEstimator):
         return float(sum(group.weight for group in self.groups(d)))
 
     def __call__(self, X: Any, Y: Any = None) -> Floats:
-        """The exact Gram matrix, (len(X), len(Y))."""
+        """The exact Gram matrix, (len(X), len(Y)).
+
+        A kernel with "scale" or "median" is that of the rows of X; for another Y it is refused.
+        """
         X = check_array(X, dtype=np.float64)
         Y = X if Y is None else check_array(Y, dtype=np.float64)
         if X.shape[1] != Y.shape[1]:
             raise ValueError(f"X has {X.shape[1]} columns and Y has {Y.shape[1]}")
-        groups = self.resolve(X).groups(X.shape[1])
+        resolved = self.resolve(X)
+        if not same(self, resolved) and not np.array_equal(X, Y):
+            raise ValueError(
+                f"{self!r} depends on the rows it is given, so k(X, Y) would be another kernel "
+                f"than k(Y, X); fix it first for the rows it is for, as in "
+                f"kernel.resolve(X_train)(X, Y), or give it numbers"
+            )
+        groups = resolved.groups(X.shape[1])
         if len(groups) == 1 and np.array_equal(groups[0].axes, np.arange(X.shape[1])):
             gram = groups[0].kernel._gram(X, Y)
             gram *= groups[0].weight
@@ -185,6 +195,33 @@ def same(one: Any, other: Any) -> bool:
     return bool(np.array_equal(one, other))
 
 
+_MOST_PARTS = 250  # so that a chain of them is within the depth that Python can call
+
+
+def _check_parts(made: Kernel, **parts: Any) -> None:
+    """Whether what a kernel is made of are kernels, and not astronomically many."""
+    for name, part in parts.items():
+        if not isinstance(part, Kernel):
+            raise TypeError(
+                f"{name} of {type(made).__name__} must be a Kernel such as Gaussian(1.0), "
+                f"got {part!r}"
+            )
+    if (size := _size(made, {})) > _MOST_PARTS:
+        raise ValueError(
+            f"a kernel may be made of {_MOST_PARTS} kernels, got one of {size:,}; write products "
+            f"of equal ones as one, such as Gaussian(3 * gamma) for a cube, and sums as Anova"
+        )
+
+
+def _size(kernel: Kernel, known: dict[int, int], depth: int = 0) -> int:
+    """Of how many kernels a kernel is made; one that is named twice is counted twice."""
+    if id(kernel) not in known:
+        parts = [part for part in vars(kernel).values() if isinstance(part, Kernel)]
+        deep = depth > _MOST_PARTS  # far enough: it has as many parts
+        known[id(kernel)] = 1 if deep else sum(_size(p, known, depth + 1) for p in parts) or 1
+    return known[id(kernel)]
+
+
 # --- sums and products -------------------------------------------------------------------------
 class Sum(Kernel):
     """left + right: the groups of both."""
@@ -194,6 +231,7 @@ class Sum(Kernel):
         self.right = right
 
     def resolve(self, X: Floats, subsets: Subsets | None = None) -> Self:
+        _check_parts(self, left=self.left, right=self.right)
         return type(self)(self.left.resolve(X, subsets), self.right.resolve(X, subsets))
 
     def restrict(self, axes: Axes) -> Kernel:
@@ -221,6 +259,7 @@ class Scaled(Kernel):
         self.factor = factor
 
     def resolve(self, X: Floats, subsets: Subsets | None = None) -> Self:
+        _check_parts(self, kernel=self.kernel)
         factor = check_positive("factor", self.factor, example="0.5")
         return type(self)(self.kernel.resolve(X, subsets), factor)
 
@@ -252,6 +291,7 @@ class Product(Kernel):
         self.right = right
 
     def resolve(self, X: Floats, subsets: Subsets | None = None) -> Self:
+        _check_parts(self, left=self.left, right=self.right)
         return type(self)(self.left.resolve(X, subsets), self.right.resolve(X, subsets))
 
     def restrict(self, axes: Axes) -> Kernel:

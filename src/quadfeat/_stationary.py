@@ -311,6 +311,8 @@ def _matern(distance: Floats, nu: float) -> Floats:
         return (1 + t) * np.exp(-t)
     if nu == 2.5:
         return (1 + t + t**2 / 3) * np.exp(-t)
+    # SciPy's Bessel functions are for doubles.
+    distance, t = distance.astype(np.float64), t.astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         log = (1 - nu) * np.log(2) - special.gammaln(nu) + nu * np.log(t)
         value = np.exp(log - t) * special.kve(nu, t)
