@@ -181,6 +181,8 @@ def test_a_kernel_whose_density_hides_a_peak_from_its_panels_has_no_gauss_rule()
 
     with pytest.raises(ValueError, match="mass 1"):
         rules.gauss(Hidden().density, 4)
+    with pytest.raises(ValueError, match="mass 1"):
+        qf.Smoothed(Hidden(), 0.01)([[0.0]])
     grid = qf.DenseGrid(Hidden(), n_points=16, rule="equispaced").fit([[0.0], [1.0]])
     with pytest.raises(ValueError, match="no certificate"):
         grid.certificate(diameter=1.0)

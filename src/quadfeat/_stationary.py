@@ -488,6 +488,10 @@ class SmoothedAxis(Kernel):
     def __init__(self, base: Axis, width: float) -> None:
         self.base = base
         self.width = width
+        if isinstance(base, Kernel) and not (base.unimodal or isinstance(base, ProductAxis)):
+            # What is left of the spectrum may have any mass; all of it must have mass 1.
+            whole = rules.CosineTransform(base.density, base.edges)(np.zeros(1))
+            rules.check_mass(float(whole[0]))
         # exp(-width^2 w^2 / 2) is no number beyond: octaves up to there hold all there is.
         octaves = _GONE / width * 2.0 ** -np.arange(40.0)
         self.edges = np.union1d(base.edges[base.edges < octaves[0]], np.append(octaves, 0.0))
