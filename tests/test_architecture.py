@@ -19,6 +19,7 @@ ORDER = [
     "data",
     "_progress",
     "_gauss",
+    "_panels",
     "_nnls",
     "_exact",
     "rules",

@@ -150,13 +150,13 @@ def test_smoothing_is_a_convolution_with_a_gaussian(width):
 
 
 def test_a_box_spectrum_is_the_sinc_kernel():
-    kernel = qf.Spectral(lambda omega: (np.abs(omega) <= 1).astype(float))
+    kernel = qf.Spectral(lambda omega: 0.5 * (np.abs(omega) <= 1))
     u = np.linspace(0.1, 20, 30)[:, None]
     np.testing.assert_allclose(kernel(u, [[0.0]])[:, 0], np.sin(u[:, 0]) / u[:, 0], atol=1e-10)
 
 
 def test_a_heavy_tailed_spectrum_of_the_user_gives_its_kernel():
-    kernel = qf.Spectral(lambda omega: 1 / (1 + omega**2))
+    kernel = qf.Spectral(lambda omega: 1 / (np.pi * (1 + omega**2)))
     u = np.array([[0.0], [0.5], [2.0]])
     np.testing.assert_allclose(kernel(u, [[0.0]])[:, 0], np.exp(-u[:, 0]), atol=1e-9)
 

@@ -126,3 +126,38 @@ def test_the_constant_of_random_features_is_the_one_that_the_proof_minimises():
                 eps, d, second_moment=s**2, diameter=M, failure=stated
             )
             assert abs(found - D) <= 1
+
+
+SPREAD = {"subgaussian": 1.0, "diameter": 1.0}
+MOMENT = {"second_moment": 1.0, "diameter": 1.0, "failure": 0.05}
+CALLS = {
+    theory.polynomially_exact: {"degree": 4, **SPREAD},
+    theory.gauss_grid: {"n_points": 3, **SPREAD},
+    theory.sparse_grid: {"level": 70, "d": 2, **SPREAD},
+    theory.anova: {"degree": 4, "busiest": 2, **SPREAD},
+    theory.polynomially_exact_samples: {"eps": 0.1, "d": 2, "beta": 1.0, **SPREAD},
+    theory.dense_grid_samples: {"eps": 0.1, "d": 2, **SPREAD},
+    theory.sparse_grid_samples: {"eps": 0.1, "d": 2, **SPREAD},
+    theory.anova_samples: {"eps": 0.1, "size": 3, "rank": 2, "busiest": 2, "beta": 1.0, **SPREAD},
+    theory.random_fourier_samples: {"eps": 0.1, "d": 2, **MOMENT},
+    theory.random_fourier_rate: {"eps": 0.1, "d": 2, **MOMENT},
+    theory.anova_random_samples: {"eps": 0.1, "size": 3, "rank": 2, **MOMENT},
+    theory.quasi_monte_carlo_samples: {"eps": 0.1, "d": 2},
+}
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), inf, -1.0, -1, None, "1", True], ids=repr)
+@pytest.mark.parametrize("function", CALLS, ids=lambda function: function.__name__)
+def test_no_theorem_is_evaluated_at_what_is_no_number(function, wrong):
+    function(**CALLS[function])
+    for name in CALLS[function]:
+        with pytest.raises((ValueError, TypeError), match=f"{name} must be"):
+            function(**{**CALLS[function], name: wrong})
+
+
+def test_large_regions_do_not_count_degrees_one_by_one():
+    found = theory.dense_grid_samples(1e-3, 2, subgaussian=1e3, diameter=1e3)
+    R = found.order
+    assert theory.polynomially_exact(R, subgaussian=1e3, diameter=1e3) <= 1e-3
+    assert theory.polynomially_exact(R - 2, subgaussian=1e3, diameter=1e3) > 1e-3
+    assert theory.random_fourier_rate(0.1, 2, second_moment=1.0, diameter=0.0) == inf

@@ -116,7 +116,9 @@ def _noise(axis: Axis) -> float:
     """How far the profile may be from the kernel: the accuracy that its numerics are made for."""
     if isinstance(axis, ProductAxis):
         return _noise(axis.left) + _noise(axis.right)
-    if isinstance(axis, SmoothedAxis | SpectralAxis):
+    if isinstance(axis, SpectralAxis):
+        return 1e-11 + axis.uncertainty
+    if isinstance(axis, SmoothedAxis):
         return 1e-11
     if isinstance(axis, Matern) and axis.nu not in (0.5, 1.5, 2.5):
         return 1e-13 if axis.nu <= 20 else inf

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cached_property, reduce
 from itertools import product
 from numbers import Real
 from typing import Any, NamedTuple, Self
@@ -37,6 +38,7 @@ class Kernel(BaseEstimator):
     """
 
     moments: float = np.inf
+    edges: Floats = np.zeros(0)  # frequencies that the panels of a density with peaks start from
 
     # --- one axis
     def profile(self, gap: Floats) -> Floats:
@@ -49,12 +51,12 @@ class Kernel(BaseEstimator):
 
     def quantile(self, q: Floats) -> Floats:
         """The inverse distribution function of the density."""
-        levels, omega = rules.quantile_table(self.density)
+        levels, omega = rules.quantile_table(self.density, self.edges)
         return np.sign(q - 0.5) * np.interp(0.5 + np.abs(q - 0.5), levels, omega)
 
     def gauss(self, n: int) -> Rule:
         """The n-point Gauss rule of the density."""
-        return rules.gauss(self.density, n, moments=self.moments)
+        return rules.gauss(self.density, n, moments=self.moments, edges=self.edges)
 
     def axis(self, i: int) -> Axis:
         """The one-dimensional kernel of axis i: k is the product of these."""
@@ -80,6 +82,11 @@ class Kernel(BaseEstimator):
     @property
     def rotation_invariant(self) -> bool:
         """Whether k depends on |u| alone (up to a scale per axis)."""
+        return False
+
+    @property
+    def unimodal(self) -> bool:
+        """Whether the density on every axis is known to fall with |omega|."""
         return False
 
     def cube(self, d: int) -> int:
@@ -110,12 +117,22 @@ class Kernel(BaseEstimator):
         return float(sum(group.weight for group in self.groups(d)))
 
     def __call__(self, X: Any, Y: Any = None) -> Floats:
-        """The exact Gram matrix, (len(X), len(Y))."""
+        """The exact Gram matrix, (len(X), len(Y)).
+
+        A kernel with "scale" or "median" is that of the rows of X; for another Y it is refused.
+        """
         X = check_array(X, dtype=np.float64)
         Y = X if Y is None else check_array(Y, dtype=np.float64)
         if X.shape[1] != Y.shape[1]:
             raise ValueError(f"X has {X.shape[1]} columns and Y has {Y.shape[1]}")
-        groups = self.resolve(X).groups(X.shape[1])
+        resolved = self.resolve(X)
+        if not same(self, resolved) and not np.array_equal(X, Y):
+            raise ValueError(
+                f"{self!r} depends on the rows it is given, so k(X, Y) would be another kernel "
+                f"than k(Y, X); fix it first for the rows it is for, as in "
+                f"kernel.resolve(X_train)(X, Y), or give it numbers"
+            )
+        groups = resolved.groups(X.shape[1])
         if len(groups) == 1 and np.array_equal(groups[0].axes, np.arange(X.shape[1])):
             gram = groups[0].kernel._gram(X, Y)
             gram *= groups[0].weight
@@ -178,6 +195,33 @@ def same(one: Any, other: Any) -> bool:
     return bool(np.array_equal(one, other))
 
 
+_MOST_PARTS = 250  # so that a chain of them is within the depth that Python can call
+
+
+def _check_parts(made: Kernel, **parts: Any) -> None:
+    """Whether what a kernel is made of are kernels, and not astronomically many."""
+    for name, part in parts.items():
+        if not isinstance(part, Kernel):
+            raise TypeError(
+                f"{name} of {type(made).__name__} must be a Kernel such as Gaussian(1.0), "
+                f"got {part!r}"
+            )
+    if (size := _size(made, {})) > _MOST_PARTS:
+        raise ValueError(
+            f"a kernel may be made of {_MOST_PARTS} kernels, got one of {size:,}; write products "
+            f"of equal ones as one, such as Gaussian(3 * gamma) for a cube, and sums as Anova"
+        )
+
+
+def _size(kernel: Kernel, known: dict[int, int], depth: int = 0) -> int:
+    """Of how many kernels a kernel is made; one that is named twice is counted twice."""
+    if id(kernel) not in known:
+        parts = [part for part in vars(kernel).values() if isinstance(part, Kernel)]
+        deep = depth > _MOST_PARTS  # far enough: it has as many parts
+        known[id(kernel)] = 1 if deep else sum(_size(p, known, depth + 1) for p in parts) or 1
+    return known[id(kernel)]
+
+
 # --- sums and products -------------------------------------------------------------------------
 class Sum(Kernel):
     """left + right: the groups of both."""
@@ -187,6 +231,7 @@ class Sum(Kernel):
         self.right = right
 
     def resolve(self, X: Floats, subsets: Subsets | None = None) -> Self:
+        _check_parts(self, left=self.left, right=self.right)
         return type(self)(self.left.resolve(X, subsets), self.right.resolve(X, subsets))
 
     def restrict(self, axes: Axes) -> Kernel:
@@ -197,6 +242,10 @@ class Sum(Kernel):
 
     def subgaussian(self, d: int) -> float:
         return max(self.left.subgaussian(d), self.right.subgaussian(d))
+
+    @property
+    def unimodal(self) -> bool:
+        return self.left.unimodal and self.right.unimodal
 
     def axis(self, i: int) -> Axis:
         raise ValueError("a sum of kernels does not factor over axes; ask its groups")
@@ -210,6 +259,7 @@ class Scaled(Kernel):
         self.factor = factor
 
     def resolve(self, X: Floats, subsets: Subsets | None = None) -> Self:
+        _check_parts(self, kernel=self.kernel)
         factor = check_positive("factor", self.factor, example="0.5")
         return type(self)(self.kernel.resolve(X, subsets), factor)
 
@@ -221,6 +271,10 @@ class Scaled(Kernel):
 
     def subgaussian(self, d: int) -> float:
         return self.kernel.subgaussian(d)
+
+    @property
+    def unimodal(self) -> bool:
+        return self.kernel.unimodal
 
     def axis(self, i: int) -> Axis:
         raise ValueError("a scaled kernel has k(0) != 1; ask its groups for the factors")
@@ -237,6 +291,7 @@ class Product(Kernel):
         self.right = right
 
     def resolve(self, X: Floats, subsets: Subsets | None = None) -> Self:
+        _check_parts(self, left=self.left, right=self.right)
         return type(self)(self.left.resolve(X, subsets), self.right.resolve(X, subsets))
 
     def restrict(self, axes: Axes) -> Kernel:
@@ -257,6 +312,11 @@ class Product(Kernel):
 
     def subgaussian(self, d: int) -> float:
         return float(np.hypot(self.left.subgaussian(d), self.right.subgaussian(d)))
+
+    @property
+    def unimodal(self) -> bool:
+        # The convolution of two symmetric unimodal densities is one (Wintner, 1938).
+        return self.left.unimodal and self.right.unimodal
 
     def axis(self, i: int) -> Axis:
         raise ValueError("a product of kernels is asked for its groups, which factor over axes")
@@ -281,12 +341,19 @@ class _ProductTerm(Kernel):
         return int(max(self.left.axes.max(), self.right.axes.max())) + 1
 
     def axis(self, i: int) -> Axis:
-        found = [
+        return multiplied(
             placed.kernel.axis(int(np.flatnonzero(placed.axes == i)[0]))
             for placed in (self.left, self.right)
             if i in placed.axes
-        ]
-        return found[0] if len(found) == 1 else ProductAxis(*found)
+        )
+
+    def subgaussian(self, d: int) -> float:
+        left, right = (part.kernel.subgaussian(len(part.axes)) for part in (self.left, self.right))
+        return float(np.hypot(left, right))
+
+    @property
+    def unimodal(self) -> bool:
+        return self.left.kernel.unimodal and self.right.kernel.unimodal
 
     def cube(self, d: int) -> int:
         return self.left.kernel.cube(len(self.left.axes)) + self.right.kernel.cube(
@@ -311,7 +378,7 @@ class _ProductTerm(Kernel):
 
 
 class ProductAxis(Kernel):
-    """The product of two kernels of one axis."""
+    """The product of two kernels of one axis: its spectrum is the convolution of theirs."""
 
     def __init__(self, left: Axis, right: Axis) -> None:
         self.left = left
@@ -322,11 +389,34 @@ class ProductAxis(Kernel):
     def moments(self) -> float:  # type: ignore[override]  # a constant for the other kernels
         return min(self.left.moments, self.right.moments)
 
+    @property
+    def edges(self) -> Floats:  # type: ignore[override]
+        left, right = self.left.edges, self.right.edges
+        if not len(left) or not len(right):
+            return np.union1d(left, right)
+        # Peaks at p and q make one at p + q and one at |p - q|.
+        p, q = (some[1:][np.diff(some) < 0.4 * some[1:]] for some in (left, right))
+        sums, gaps = p[:, None] + q, np.abs(p[:, None] - q)
+        return np.unique(np.concatenate([left, right, sums.ravel(), gaps.ravel()]))
+
     def profile(self, gap: Floats) -> Floats:
         return self.left.profile(gap) * self.right.profile(gap)
 
     def density(self, omega: Floats) -> Floats:
+        if len(self.edges) and omega.size:
+            return self._convolution(np.ravel(omega)).reshape(omega.shape)
         return np.maximum(self._transform(omega) / (2 * np.pi), 0.0)
+
+    @cached_property
+    def _convolution(self) -> rules.Profile:
+        # A profile that is known as an integral has the rounding of one, however far it falls.
+        if isinstance(self.left, ProductAxis) or isinstance(self.right, ProductAxis):
+            raise ValueError(
+                "a product of three or more kernels, one of which is Smoothed or Spectral, has "
+                "no density to make this rule from; use rule='gauss' or RandomFourier, or smooth "
+                "the product as a whole: Smoothed(k1 * k2 * k3, width)"
+            )
+        return rules.convolution(self.left, self.right)
 
     def gauss(self, n: int) -> Rule:
         # The sums of the nodes of two n-point Gauss rules have all moments below 2n right, so
@@ -334,3 +424,8 @@ class ProductAxis(Kernel):
         left, right = self.left.gauss(n), self.right.gauss(n)
         nodes = np.add.outer(left.nodes[:, 0], right.nodes[:, 0]).ravel()
         return rules.discrete_gauss(nodes, np.outer(left.weights, right.weights).ravel(), n)
+
+
+def multiplied(axes: Iterable[Axis]) -> Axis:
+    """The product of kernels of one axis."""
+    return reduce(ProductAxis, axes)

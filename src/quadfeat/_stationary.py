@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,8 @@ from sklearn.base import clone
 
 from . import rules
 from ._checks import check_positive
-from ._kernel import Axes, Group, Kernel, Subsets
+from ._kernel import Axes, Group, Kernel, ProductAxis, Subsets
+from ._panels import search
 from .rules import Axis, Floats, Rule
 
 
@@ -84,6 +86,10 @@ class _GammaKernel(Kernel):
         single = clone(self)
         single.gamma = float(self.gamma[i])
         return single
+
+    @property
+    def unimodal(self) -> bool:
+        return True
 
     def _columns(self, X: Floats) -> Floats:
         """A copy of X in length scales, for the vectorised Gram matrices."""
@@ -305,6 +311,8 @@ def _matern(distance: Floats, nu: float) -> Floats:
         return (1 + t) * np.exp(-t)
     if nu == 2.5:
         return (1 + t + t**2 / 3) * np.exp(-t)
+    # SciPy's Bessel functions are for doubles.
+    distance, t = distance.astype(np.float64), t.astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         log = (1 - nu) * np.log(2) - special.gammaln(nu) + nu * np.log(t)
         value = np.exp(log - t) * special.kve(nu, t)
@@ -318,52 +326,101 @@ def _matern(distance: Floats, nu: float) -> Floats:
 class Spectral(Kernel):
     """The product kernel of your own spectrum: `density`, an even function of frequency.
 
-    It need not be normalised. The kernel is its cosine transform, found numerically to about 1e-13.
+    The kernel is its cosine transform, found numerically to about 1e-13. To find all of it, the
+    density is searched for peaks; its mass over the real line must be 1, which tells whether any
+    was missed.
 
-    >>> box = Spectral(lambda omega: (np.abs(omega) < 1).astype(float))
+    Parameters
+    ----------
+    density : function of an array of frequencies
+    peaks : sequence of float, default None
+        Frequencies at which the density is narrow. A peak is found without that unless it is
+        thousands of times narrower than the frequency it is at.
+
+    Examples
+    --------
+    >>> box = Spectral(lambda omega: 0.5 * (np.abs(omega) < 1))
     >>> box([[0.0]], [[np.pi]]).round(6) + 0.0  # sin(u) / u
     array([[0.]])
     """
 
-    def __init__(self, density: Any) -> None:
+    def __init__(self, density: Any, peaks: Any = None) -> None:
         self.density = density  # type: ignore[method-assign]
+        self.peaks = peaks
 
     def resolve(self, X: Floats, subsets: Subsets | None = None) -> Self:
-        SpectralAxis(self.density)
-        return self
+        resolved = type(self)(self.density, self.peaks)
+        resolved._axis = self._searched()
+        return resolved
 
     def axis(self, i: int) -> Axis:
-        return SpectralAxis(self.density)
+        return getattr(self, "_axis", None) or self._searched()
+
+    def _searched(self) -> SpectralAxis:
+        return SpectralAxis(self.density, self.peaks)
 
 
 class SpectralAxis(Kernel):
-    """One axis of `Spectral`, with the density normalised."""
+    """One axis of `Spectral`, searched."""
 
-    def __init__(self, raw: Any) -> None:
+    def __init__(self, raw: Any, peaks: Any = None) -> None:
         self.raw = raw
+        self.peaks = peaks
         if not callable(raw):
             raise TypeError(f"density must be a function of an array of frequencies, got {raw!r}")
-        trial = np.asarray(raw(np.array([-1.25, 1.25, 0.0])), dtype=np.float64)
-        if trial.shape != (3,) or np.isnan(trial).any() or (trial < 0).any():
-            raise ValueError(
-                "density must map an array of frequencies to as many non-negative numbers, "
-                f"got {trial!r} at [-1.25, 1.25, 0]"
-            )
+        trial = self._raw(np.array([-1.25, 1.25, 0.0]))
         if abs(trial[0] - trial[1]) > 1e-12 * abs(trial[1]):
             raise ValueError(
                 f"density must be even, got {trial[0]} at -1.25 and {trial[1]} at 1.25"
             )
-        self._transform = rules.CosineTransform(self._raw)
-        self._mass = float(self._transform(np.zeros(1))[0])
+        named = _check_peaks(peaks)
+        ends = np.array([2.0**-60, 2.0**63])
+        if np.any(self._raw(ends) * ends > rules.MASS_TOLERANCE):
+            raise ValueError(
+                "density must have a finite mass, but it grows near 0 or falls far out no faster "
+                "than 1 / |omega|, or nearly so; 1 / (pi * (1 + omega**2)) would work"
+            )
+        found = search(self._raw, named)
+        rules.check_mass(found.mass)
+        self._mass, self.edges = found.mass, found.edges
+        # A mass of 1 - m that was missed moves the kernel by up to 2 m.
+        self.uncertainty = 2 * abs(found.mass - 1) + found.error
+        self._transform = rules.CosineTransform(self._raw, self.edges)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.raw, self.peaks)
 
     def _raw(self, omega: Floats) -> Floats:
-        return np.asarray(self.raw(omega), dtype=np.float64)
+        with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+            values = np.asarray(self.raw(omega), dtype=np.float64)
+        if values.shape != omega.shape or not np.all(values >= 0):
+            seen = repr(values)
+            if values.shape == omega.shape:
+                first = np.argmin(values >= 0)
+                seen = f"{values[first]} at {omega[first]:g}"
+            raise ValueError(
+                f"density must map an array of frequencies to as many non-negative numbers, "
+                f"got {seen}"
+            )
+        return values
 
     def density(self, omega: Floats) -> Floats:
         return self._raw(omega) / self._mass
 
     def profile(self, gap: Floats) -> Floats:
         return self._transform(gap) / self._mass
+
+
+def _check_peaks(peaks: Any) -> list[float]:
+    given = [] if peaks is None else peaks
+    if isinstance(given, str) or not np.iterable(given):
+        raise TypeError(f"peaks must be a list of frequencies such as [20.0], got {peaks!r}")
+    numbers = list(given)
+    if any(isinstance(p, bool) or not isinstance(p, Real) for p in numbers):
+        raise TypeError(f"peaks must be a list of frequencies such as [20.0], got {peaks!r}")
+    if not all(abs(p) < np.inf for p in numbers):
+        raise ValueError(f"peaks must be finite frequencies such as [20.0], got {peaks!r}")
+    return [abs(float(p)) for p in numbers if p]  # there is a panel edge at 0 anyway
 
 
 class Smoothed(Kernel):
@@ -397,14 +454,16 @@ class Smoothed(Kernel):
         return [Group(g.axes, Smoothed(g.kernel, self.width), g.weight) for g in inner]
 
     def subgaussian(self, d: int) -> float:
-        # f(w) exp(-width^2 w^2 / 2) is tilted most when f * Gaussian peaks at zero, as it does
-        # for symmetric unimodal f: then b = 1 / width, or better if f is subgaussian itself.
-        if isinstance(self.kernel, Spectral):
-            return np.inf
-        inner = self.kernel.subgaussian(d)
+        # With g = N(0, 1 / width^2), E exp(t w) is exp(t^2 / (2 width^2)) times the ratio of f * g
+        # at t / width^2 to f * g at 0. Where f falls with |w| so does f * g (Wintner, 1938), and
+        # the ratio is at most 1; where f has two peaks it may be anything.
         if isinstance(self.kernel, Gaussian):
-            return float(1 / np.hypot(1 / inner, self.width))
-        return 1.0 / self.width
+            return float(1 / np.hypot(1 / self.kernel.subgaussian(d), self.width))
+        return 1.0 / self.width if self.kernel.unimodal else np.inf
+
+    @property
+    def unimodal(self) -> bool:
+        return self.kernel.unimodal
 
     def introduced_error(self, diameter: float, d: int = 1) -> float:
         """The largest |kernel - smoothed| over gaps of up to `diameter` on each of `d` axes.
@@ -419,14 +478,30 @@ class Smoothed(Kernel):
         return float(min(1.0, sum(per_axis)))
 
 
+_GONE = 38.7  # exp(-w^2 / 2) is 0 in doubles
+_LEAST = 1e-4  # of a spectrum that has an error of 1e-16, so that what is left has one of 1e-12
+
+
 class SmoothedAxis(Kernel):
     """One axis of `Smoothed`."""
 
     def __init__(self, base: Axis, width: float) -> None:
         self.base = base
         self.width = width
-        self._transform = rules.CosineTransform(self._damped)
+        if isinstance(base, Kernel) and not (base.unimodal or isinstance(base, ProductAxis)):
+            # What is left of the spectrum may have any mass; all of it must have mass 1.
+            whole = rules.CosineTransform(base.density, base.edges)(np.zeros(1))
+            rules.check_mass(float(whole[0]))
+        # exp(-width^2 w^2 / 2) is no number beyond: octaves up to there hold all there is.
+        octaves = _GONE / width * 2.0 ** -np.arange(40.0)
+        self.edges = np.union1d(base.edges[base.edges < octaves[0]], np.append(octaves, 0.0))
+        self._transform = rules.CosineTransform(self._damped, self.edges)
         self._mass = float(self._transform(np.zeros(1))[0])
+        if isinstance(base, ProductAxis) and self._mass < _LEAST:
+            raise ValueError(
+                f"width={width} leaves {self._mass:.2g} of the spectrum of a product, which is "
+                f"known to rounding only; a smaller width, or smoothing its factors, will do"
+            )
 
     def _damped(self, omega: Floats) -> Floats:
         return self.base.density(omega) * np.exp(-((self.width * omega) ** 2) / 2)

@@ -65,6 +65,10 @@ class AxisKernels(Kernel):
     def subgaussian(self, d: int) -> float:
         return max(kernel.subgaussian(1) for kernel in self.kernels)
 
+    @property
+    def unimodal(self) -> bool:
+        return all(kernel.unimodal for kernel in self.kernels)
+
 
 class _SubsetKernel(Kernel):
     """A weighted sum of one base kernel over subsets of the axes."""
@@ -105,6 +109,11 @@ class _SubsetKernel(Kernel):
 
     def subgaussian(self, d: int) -> float:
         return max(group.kernel.subgaussian(len(group.axes)) for group in self.groups(d))
+
+    @property
+    def unimodal(self) -> bool:
+        bases = [self.base] if isinstance(self.base, Kernel) else self.base
+        return all(kernel.unimodal for kernel in bases)
 
     def axis(self, i: int) -> Axis:
         raise ValueError("a sum over subsets of axes does not factor over axes; ask its groups")
@@ -162,21 +171,30 @@ class Anova(_SubsetKernel):
         return cls(Gaussian("scale") if base is None else base, [list(s) for s in found])
 
     def _subsets(self) -> list[Axes]:
-        given = list(self.subsets) if np.iterable(self.subsets) else [self.subsets]
-        subsets = [np.asarray(subset) for subset in given]
+        wrong = TypeError(
+            f"subsets must be lists of column numbers such as [[0, 1], [2]], got {self.subsets!r}"
+        )
+        # One that can be read only once, or has no order, would not be the same the next time.
+        if not isinstance(self.subsets, Sequence | np.ndarray) or isinstance(self.subsets, str):
+            raise wrong
+        try:
+            subsets = [np.asarray(subset) for subset in self.subsets]
+        except (TypeError, ValueError):  # ragged lists
+            raise wrong from None
         if any(
             subset.ndim != 1 or (subset.size and subset.dtype.kind not in "iu")
             for subset in subsets
         ):
-            raise TypeError(
-                f"subsets must be lists of column numbers such as [[0, 1], [2]], "
-                f"got {self.subsets!r}"
-            )
+            raise wrong
         return [subset.astype(np.intp) for subset in subsets]
 
     def _weights(self) -> Floats:
         if self.weights is None:
             return super()._weights()
+        if not isinstance(self.weights, Sequence | np.ndarray) or np.ndim(self.weights) != 1:
+            raise TypeError(
+                f"weights must be a list of one positive number per subset, got {self.weights!r}"
+            )
         return np.array([check_positive("weights", weight) for weight in self.weights])
 
     def resolve(self, X: Floats, subsets: Subsets | None = None) -> Self:
@@ -194,6 +212,9 @@ class Anova(_SubsetKernel):
                 f"base has {len(self.base)} kernels and X has {d} columns; give one kernel, "
                 f"or one per column"
             )
+        for kernel in self.base:
+            if not isinstance(kernel, Kernel):
+                raise TypeError(f"base must hold Kernels such as Gaussian(1.0), got {kernel!r}")
         base = [kernel.resolve(X[:, i : i + 1]) for i, kernel in enumerate(self.base)]
         return type(self)(base, self.subsets, self.weights)
 

@@ -7,17 +7,15 @@ mass 1, mirrors itself to the last bit, and counts its nodes with `n`.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from . import _gauss
-
-Floats = npt.NDArray[np.float64]
-Profile = Callable[[Floats], Floats]
+from ._panels import POINTS, legendre, refined, search
+from ._panels import Floats as Floats
+from ._panels import Profile as Profile
 
 KINDS = ("gauss", "equispaced", "clenshaw-curtis")
 
@@ -68,6 +66,10 @@ class Axis(Protocol):
     @property
     def moments(self) -> float:
         """Spectral moments of an order below this are finite."""
+
+    @property
+    def edges(self) -> Floats:
+        """Panels that hold the density's peaks; none for one without."""
 
     def profile(self, gap: Floats) -> Floats:
         """k(u)."""
@@ -134,17 +136,21 @@ def orthonormal(axis: Axis, x: Floats, degree: int) -> Floats:
     return values
 
 
-def gauss(density: Profile, n: int, *, moments: float = np.inf) -> Rule:
+_NONE = np.zeros(0)
+
+
+def gauss(density: Profile, n: int, *, moments: float = np.inf, edges: Floats = _NONE) -> Rule:
     """The `n`-point Gauss rule of a symmetric density: exact to degree 2n - 1, weights positive.
 
     The density is discretised on adaptive Gauss-Legendre panels, its recurrence found by the
     Stieltjes procedure and its nodes by Golub-Welsch with Newton's polish (Gautschi, 2004).
     Needs the moments up to order 2n - 2; a spectrum without them is refused, never cut off.
+    `edges` are panels known to hold its mass, for a density with peaks; the mass found must be 1.
     """
     if n == 1:
         return mirrored(np.zeros(0), np.zeros(0), 1.0)
     order = 2 * n - 2
-    if order >= moments or (cutoff := _cutoff(density, order)) is None:
+    if order >= moments or (cutoff := _cutoff(density, order, edges)) is None:
         raise ValueError(
             f"a {n}-point Gauss rule needs spectral moments up to order {order}, and this "
             f"spectrum has a tail too heavy for them; use DenseGrid(rule='equispaced'), or make "
@@ -154,51 +160,49 @@ def gauss(density: Profile, n: int, *, moments: float = np.inf) -> Rule:
     def weighted(omega: Floats) -> Floats:
         return density(omega) * (omega / cutoff) ** order
 
-    panels = _panels(weighted, _panels(density, np.linspace(0.0, cutoff, 17)))
-    omega, mass = _legendre(panels)
-    return discrete_gauss(omega, mass * density(omega), n)
+    start = np.union1d(np.linspace(0.0, cutoff, 17), edges[edges < cutoff])
+    omega, weights = legendre(refined(weighted, refined(density, start)))
+    mass = weights * density(omega)
+    check_mass(2 * float(mass.sum()))
+    return discrete_gauss(omega, mass, n)
 
 
-def _cutoff(density: Profile, order: int) -> float | None:
+MASS_TOLERANCE = 1e-6
+
+
+def check_mass(mass: float) -> None:
+    """Refuse a density whose mass was not found: what is missing may be a peak that was not seen.
+
+    By up to the tolerance a constant may be rounded; a certificate adds what that can do.
+    """
+    if not abs(mass - 1) <= MASS_TOLERANCE:
+        raise ValueError(
+            f"density must have mass 1 over the real line, and {mass:.9g} was found; if it is not "
+            f"normalised, divide it by its mass; if it has peaks much narrower than the frequency "
+            f"they are at, name them, as in Spectral(density, peaks=[20.0])"
+        )
+
+
+def _cutoff(density: Profile, order: int, edges: Floats = _NONE) -> float | None:
     """Where omega**order * density has fallen by 1e-20; None if that is far out in the tail."""
-    omega = 2.0 ** np.arange(-60.0, 120.0, 0.125)
+    omega = _scan(edges)
     with np.errstate(divide="ignore", over="ignore", under="ignore"):
-        log = np.log(density(omega)) + (order + 1) * np.log(omega)
-        mass = np.cumsum(density(omega) * omega)
+        size = np.abs(density(omega))
+        log = np.log(size) + (order + 1) * np.log(omega)
+        mass = np.cumsum(size * np.gradient(omega))
     if not np.isfinite(mass[-1]) or mass[-1] <= 0:
         raise ValueError("density must be positive somewhere and finite away from zero")
     median = omega[np.searchsorted(mass, 0.5 * mass[-1])]
-    reached = np.flatnonzero(log > log.max() - 46.0)[-1]
-    if reached + 1 >= len(omega) or omega[reached + 1] > _HEAVY * median * (order + 1):
-        return None
-    return float(omega[reached + 1])
+    reached = np.flatnonzero(log > log.max() - 46.0)[-1] + 1
+    end = edges[-1] if len(edges) else np.inf
+    cutoff = float(omega[reached] if reached < len(omega) else end)
+    bulk = max(median, _end_of_peaks(density, edges))
+    return None if cutoff > _HEAVY * bulk * (order + 1) else cutoff
 
 
-_LEGENDRE = 24
-
-
-def _legendre(edges: Floats) -> tuple[Floats, Floats]:
-    """Nodes and weights of the Gauss-Legendre rule on each panel between `edges`."""
-    x, w = np.polynomial.legendre.leggauss(_LEGENDRE)
-    middle, radius = (edges[1:] + edges[:-1]) / 2, (edges[1:] - edges[:-1]) / 2
-    return (middle[:, None] + radius[:, None] * x).ravel(), (radius[:, None] * w).ravel()
-
-
-def _panels(function: Profile, edges: Floats) -> Floats:
-    """`edges` with panels halved until halving one more time changes no integral."""
-    for _ in range(60):
-        middle = (edges[1:] + edges[:-1]) / 2
-        finer = np.insert(edges, np.arange(1, len(edges)), middle)
-        whole, halves = (
-            (function(nodes) * weights).reshape(-1, _LEGENDRE).sum(axis=1)
-            for nodes, weights in (_legendre(edges), _legendre(finer))
-        )
-        change = np.abs(whole - halves.reshape(-1, 2).sum(axis=1))
-        split = change > 1e-16 * np.abs(whole).sum()
-        if not split.any() or len(edges) > 4096:
-            return edges
-        edges = np.sort(np.concatenate([edges, middle[split]]))
-    return edges
+def _scan(edges: Floats) -> Floats:
+    """Frequencies at which a spectrum shows: eight per octave, or those of its panels."""
+    return legendre(edges)[0] if len(edges) else 2.0 ** np.arange(-60.0, 120.0, 0.125)
 
 
 # --- rules on a given step or interval ---------------------------------------------------------
@@ -354,9 +358,9 @@ def _frequency_scale(axis: Axis) -> float:
     return 1.0 / gap
 
 
-def _median_frequency(density: Profile) -> float:
-    omega = 2.0 ** np.arange(-60.0, 120.0, 0.125)
-    mass = np.cumsum(density(omega) * omega)
+def _median_frequency(density: Profile, edges: Floats = _NONE) -> float:
+    omega = _scan(edges)
+    mass = np.cumsum(np.abs(density(omega)) * np.gradient(omega))
     return float(omega[np.searchsorted(mass, 0.5 * mass[-1])])
 
 
@@ -366,11 +370,13 @@ class CosineTransform:
 
     Light tails: Gauss-Legendre panels short enough for the fastest cosine. Heavy tails: the sum
     over half-waves, extrapolated. More than a few hundred points are read off a Chebyshev
-    interpolant. What is made for one reach serves every smaller one.
+    interpolant. What is made for one reach serves every smaller one. `edges` are panels known to
+    hold all of the function, for one with peaks.
     """
 
-    def __init__(self, function: Profile) -> None:
+    def __init__(self, function: Profile, edges: Floats = _NONE) -> None:
         self._function = function
+        self._edges = edges
         self._reach = -1.0
 
     def __call__(self, at: Floats) -> Floats:
@@ -378,8 +384,8 @@ class CosineTransform:
         largest = float(at.max(initial=0.0))
         if largest > self._reach:
             self._reach = 2.0 ** np.ceil(np.log2(largest)) if largest > 0 else 0.0
-            light = _light_transform(self._function, self._reach)
-            self._direct = light or _heavy_transform(self._function)
+            light = _light_transform(self._function, self._reach, self._edges)
+            self._direct = light or _heavy_transform(self._function, self._edges)
             self._series: Profile | None = None
         if at.size <= 400:
             return self._direct(at.ravel()).reshape(at.shape)
@@ -390,20 +396,23 @@ class CosineTransform:
 
 def _interpolant(function: Profile, reach: float) -> Profile:
     """A Chebyshev series as good as the function on [0, reach], or the function itself."""
-    for degree in (64, 128, 256, 512):
+    for degree in (64, 128, 256, 512, 1024, 2048):
         series = np.polynomial.Chebyshev.interpolate(function, degree, [0.0, reach])
         if np.abs(series.coef[-4:]).max() < 1e-15 * degree * np.abs(series.coef).max():
             return series
     return function
 
 
-def _light_transform(function: Profile, reach: float) -> Profile | None:
-    cutoff = _cutoff(function, 0)
-    if cutoff is None or cutoff * reach > 1e6:
+_FASTEST = 1e6  # radians that a cosine may turn through on the panels
+
+
+def _light_transform(function: Profile, reach: float, edges: Floats) -> Profile | None:
+    cutoff = _cutoff(function, 0, edges)
+    if cutoff is None or cutoff * reach > _FASTEST:
         return None
-    pieces = max(16, int(np.ceil(cutoff * reach / 8)))
-    nodes, weights = _legendre(_panels(function, np.linspace(0.0, cutoff, pieces + 1)))
+    nodes, weights = legendre(refined(function, _short(edges, cutoff, reach)))
     mass = 2 * weights * function(nodes)
+    nodes, mass = nodes[mass != 0], mass[mass != 0]
     rows = max(1, 2**22 // len(nodes))
 
     def transform(at: Floats) -> Floats:
@@ -413,25 +422,57 @@ def _light_transform(function: Profile, reach: float) -> Profile | None:
     return transform
 
 
-def _heavy_transform(function: Profile) -> Profile:
-    scale = _median_frequency(function)
+def _short(edges: Floats, cutoff: float, reach: float) -> Floats:
+    """Panels up to the cut-off, at least sixteen, on which a cosine turns through 8 at most."""
+    pieces = max(16, int(np.ceil(cutoff * reach / 8)))
+    return np.union1d(np.linspace(0.0, cutoff, pieces + 1), edges[edges < cutoff])
+
+
+def _heavy_transform(function: Profile, edges: Floats) -> Profile:
+    scale = _median_frequency(function, edges)
+    bulk = _end_of_peaks(function, edges)
+    if np.any(function(_scan(edges)) < 0):
+        raise ValueError(
+            "this profile changes its sign and falls slowly, so its spectrum cannot be found from "
+            "it; smooth the kernel with Smoothed(kernel, width)"
+        )
 
     def on_angles(theta: Floats) -> Floats:
         return scale * function(scale * np.tan(theta)) / np.cos(theta) ** 2
 
+    angles = np.union1d(np.linspace(0.0, np.pi / 2, 17), np.arctan(edges / scale))
+
     def one(at: float) -> float:
         if at == 0.0:
-            theta, weights = _legendre(_panels(on_angles, np.linspace(0.0, np.pi / 2, 17)))
+            theta, weights = legendre(refined(on_angles, angles))
             return 2 * float(weights @ on_angles(theta))
-        zeros = np.concatenate([[0.0], (np.arange(_TAIL + 1) + 0.5) * np.pi / at])
-        nodes, weights = _legendre(_panels(lambda t: function(t) * np.cos(at * t), zeros))
+        if bulk * at > _FASTEST:
+            raise ValueError(
+                f"a gap of {at:g} is too far for this spectrum, which has peaks at frequencies "
+                f"of up to {bulk:g}; standardise X"
+            )
+        # The half-waves begin where there are no more peaks; what is before is summed as it is.
+        first = np.ceil(bulk * at / np.pi - 0.5)
+        zeros = (first + np.arange(_TAIL + 1) + 0.5) * np.pi / at
+        before = _short(edges, zeros[0], at) if bulk else np.array([0.0, zeros[0]])
+        panels = refined(lambda t: function(t) * np.cos(at * t), np.union1d(before, zeros))
+        nodes, weights = legendre(panels)
         integrals = np.bincount(
-            np.searchsorted(zeros, nodes) - 1,
+            np.searchsorted(zeros, nodes),
             weights=weights * function(nodes) * np.cos(at * nodes),
         )
-        return 2 * float(integrals[0] - _alternating(np.abs(integrals[1:])))
+        sign = np.sign(integrals[1])
+        return 2 * float(integrals[0] + sign * _alternating(np.abs(integrals[1:])))
 
     return lambda at: np.array([one(a) for a in at])
+
+
+def _end_of_peaks(function: Profile, edges: Floats) -> float:
+    """Where a function begins to fall as smoothly as a power does; 0 for one that always falls."""
+    if not len(edges) or np.all(np.diff(function(legendre(edges)[0])) <= 0):
+        return 0.0
+    shorter = np.flatnonzero(np.diff(edges) < 0.4 * edges[1:])  # than an octave
+    return float(edges[1 + shorter.max(initial=0)])
 
 
 _TAIL = 24  # half-waves of an oscillating tail; the sum errs by 5.8**-24 of the first
@@ -450,10 +491,41 @@ def _alternating(terms: Floats) -> float:
     return float(total / normaliser)
 
 
-def quantile_table(density: Profile) -> tuple[Floats, Floats]:
+def convolution(one: Axis, two: Axis) -> Profile:
+    """The density of the sum of two frequencies, on panels that both densities are smooth on."""
+    (left, f), (right, g) = (
+        (axis.edges if len(axis.edges) else search(axis.density).edges, axis.density)
+        for axis in (one, two)
+    )
+    rows = max(1, 2**20 // (POINTS * (2 * len(left) + len(right))))
+
+    def some(omega: Floats) -> Floats:
+        moved = [np.abs(omega[:, None] - left), omega[:, None] + left]
+        ends = np.concatenate([np.tile(right, (len(omega), 1)), *moved], axis=1)
+        ends = np.sort(np.minimum(ends, right[-1]), axis=1)
+        middle, radius = (ends[:, 1:] + ends[:, :-1]) / 2, (ends[:, 1:] - ends[:, :-1]) / 2
+        found = np.zeros(len(omega))
+        for x, w in zip(*legendre(np.array([-1.0, 1.0])), strict=True):
+            v = middle + radius * x
+            both = f(np.abs(omega[:, None] - v)) + f(omega[:, None] + v)
+            found += w * (radius * g(v) * both).sum(axis=1)
+        return found
+
+    def density(omega: Floats) -> Floats:
+        parts = np.array_split(np.abs(omega), len(omega) // rows + 1)
+        return np.concatenate([some(part) for part in parts])
+
+    return density
+
+
+def quantile_table(density: Profile, edges: Floats = _NONE) -> tuple[Floats, Floats]:
     """The distribution function of a symmetric density, tabulated on omega = s tan(theta)."""
+    scale = _median_frequency(density, edges)
     theta = np.linspace(0.0, np.pi / 2, 2**15 + 1)[:-1]
-    omega = _median_frequency(density) * np.tan(theta)
+    if len(edges):
+        within = np.linspace(edges[:-1], edges[1:], 256, endpoint=False)
+        theta = np.union1d(theta, np.arctan(within / scale))
+    omega = scale * np.tan(theta)
     area = density(omega) / np.cos(theta) ** 2
-    cumulative = np.concatenate([[0.0], np.cumsum(area[1:] + area[:-1])])
+    cumulative = np.concatenate([[0.0], np.cumsum((area[1:] + area[:-1]) * np.diff(theta))])
     return 0.5 + 0.5 * cumulative / cumulative[-1], omega

@@ -70,5 +70,7 @@ def _check_axes(kernel: Kernel, d: int) -> None:
     for axis in axes:
         if isinstance(axis, ProductAxis):
             continue  # its density is the transform of its profile, by definition
-        error = np.abs(rules.CosineTransform(axis.density)(gap) - axis.profile(gap)).max()
+        error = np.abs(
+            rules.CosineTransform(axis.density, axis.edges)(gap) - axis.profile(gap)
+        ).max()
         assert error < 1e-7, f"density is not the spectrum of profile: they differ by {error:g}"

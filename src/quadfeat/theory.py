@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import ceil, comb, e, exp, inf, lgamma, log, sqrt
+from numbers import Real
 from typing import NamedTuple
 
 from scipy import optimize
+
+from ._checks import check_count, check_positive
 
 
 # --- the paper's theorems -----------------------------------------------------------------------
@@ -24,6 +27,7 @@ def polynomially_exact(degree: int, *, subgaussian: float, diameter: float) -> f
     >>> round(polynomially_exact(14, subgaussian=1.0, diameter=2.0), 2)
     0.51
     """
+    _check_spread(subgaussian=subgaussian, diameter=diameter)
     _check_even(degree)
     square = (subgaussian * diameter) ** 2
     return _exp(log(3) + degree / 2 * _log(e * square / degree))
@@ -37,6 +41,8 @@ def gauss_grid(n_points: int, *, subgaussian: float, diameter: float, normal: bo
     orthogonal polynomial, which is at most E w^2L; errors of the axes add up, and
     sum_i |u_i|^2L <= M^2L. Vacuous unless 2L > e b^2 M^2 or so.
     """
+    check_count("n_points", n_points)
+    _check_spread(subgaussian=subgaussian, diameter=diameter)
     square = (subgaussian * diameter) ** 2
     if normal:
         log_ratio = lgamma(n_points + 1) - lgamma(2 * n_points + 1)
@@ -58,6 +64,9 @@ def sparse_grid(
     the difference of two levels is at most 3 (e b^2 u^2 / 2c)^c for every u. `sharp` keeps that
     constant: 2^d (3 e b^2 M^2 / A)^A where A >= 6 e b^2 M^2. Dao, De Sa, Re (2017).
     """
+    check_count("level", level, minimum=0)
+    check_count("d", d)
+    _check_spread(subgaussian=subgaussian, diameter=diameter)
     constant = 3 if sharp else 12
     scale = constant * e * (subgaussian * diameter) ** 2
     if level < 1 or level < 2 * scale:
@@ -72,6 +81,7 @@ def anova(degree: int, *, busiest: int, subgaussian: float, diameter: float) -> 
     for each subset. The m errors grow like |u_S|^R <= |u_S|^2 M^(R-2), and the |u_S|^2 add up to
     at most Delta M^2, not m M^2. Divide by m for an error relative to k(0). Dao, De Sa, Re (2017).
     """
+    check_count("busiest", busiest)
     return busiest * polynomially_exact(degree, subgaussian=subgaussian, diameter=diameter)
 
 
@@ -93,6 +103,9 @@ def polynomially_exact_samples(
     For rules that meet a degree R with beta C(d + R, d) nodes. The formula forgets that R is even;
     `counted` is beta C(d + R, d) at the least even R, which may be larger for R < 8.
     """
+    _check_target(eps, d=d)
+    check_positive("beta", beta)
+    _check_spread(subgaussian=subgaussian, diameter=diameter)
     square = (subgaussian * diameter) ** 2
     best = _best_gamma(lambda g: _exp(2 * g + 1) * square, log(3 / eps))
     R = _least_degree(eps, subgaussian, diameter)
@@ -105,6 +118,8 @@ def dense_grid_samples(eps: float, d: int, *, subgaussian: float, diameter: floa
 
     `counted` is L^d with L = R/2 + 1 Gauss nodes per axis at the least even R.
     """
+    _check_target(eps, d=d)
+    _check_spread(subgaussian=subgaussian, diameter=diameter)
     square = (subgaussian * diameter) ** 2
     best = _best_gamma(lambda g: d * _exp(g * d) * e * square / 2, log(3 / eps))
     R = _least_degree(eps, subgaussian, diameter)
@@ -120,6 +135,8 @@ def sparse_grid_samples(
     only those are searched. `counted` is 3^A C(d + A, A) at the least whole A; both exceed the
     number of nodes by far. `sharp` is that of `sparse_grid`.
     """
+    _check_target(eps, d=d)
+    _check_spread(subgaussian=subgaussian, diameter=diameter)
     scale = (3 if sharp else 12) * e * (subgaussian * diameter) ** 2
     best = _best_gamma(lambda g: 2 * scale * _exp(2 * g), d * log(2) - log(eps), log(2) / 2)
     A = max(1, ceil(2 * scale))
@@ -143,6 +160,9 @@ def anova_samples(
 
     For an error eps of the sum of m (`size`) sub-kernels of at most r (`rank`) axes: linear in m.
     """
+    _check_target(eps, size=size, rank=rank, busiest=busiest)
+    check_positive("beta", beta)
+    _check_spread(subgaussian=subgaussian, diameter=diameter)
     square = (subgaussian * diameter) ** 2
     best = _best_gamma(lambda g: _exp(2 * g + 1) * square, log(3 * busiest / eps))
     R = _least_degree(eps / busiest, subgaussian, diameter)
@@ -163,6 +183,9 @@ def random_fourier_samples(
     Rahimi and Recht (2007), claim 1, print 2^8 and p = 2. Their proof takes the gradient of k~ at
     the worst u, which depends on the draw, for unbiased; this one does not.
     """
+    _check_target(eps, d=d)
+    _check_spread(second_moment=second_moment, diameter=diameter)
+    _check_failure(failure)
     # |k~ - k| is at most eps where it is below eps / 2 at the centres of (4M / r)^d balls of
     # radius r that cover |u| <= M (Hoeffding: each fails with probability 2 exp(-D eps^2 / 8)), and
     # its gradient below eps / 2r. That is at most mean|w_i| + E|w| for all u at once, whose mean
@@ -185,7 +208,12 @@ def random_fourier_rate(
     one frequency moves the sup by at most 2 / D. Loses to `random_fourier_samples` for every eps
     of interest; vacuous for D < 1e4 d.
     """
+    _check_target(eps, d=d)
+    _check_spread(second_moment=second_moment, diameter=diameter)
+    _check_failure(failure)
     spread = log(2 * diameter + 1)
+    if spread == 0:
+        return inf  # the constants are not for a single point
     h = 32 * sqrt(2 * d * spread) + 32 * sqrt(2 * d * log(sqrt(second_moment) + 1))
     h += 16 * sqrt(2 * d / spread)
     return ceil(((h + sqrt(2 * log(1 / failure))) / eps) ** 2)
@@ -201,6 +229,8 @@ def anova_random_samples(
     failure: float = 0.05,
 ) -> float:
     """Random features per sub-kernel, each to eps / m: r m^3 eps^-2 in all, up to logarithms."""
+    _check_target(eps, size=size, rank=rank)
+    _check_failure(failure)
     each = random_fourier_samples(
         eps / size, rank, second_moment=second_moment, diameter=diameter, failure=failure / size
     )
@@ -215,6 +245,7 @@ def quasi_monte_carlo_samples(eps: float, d: int) -> float:
     frequencies is infinite; Yang et al. bound an average over a box of u instead.) It rises until
     D = e^d, so it says nothing before.
     """
+    _check_target(eps, d=d)
     low = float(d)
     if d * log(low) - low <= log(eps):
         return exp(low)
@@ -244,13 +275,47 @@ def _best_gamma(rising: Callable[[float], float], falling: float, least: float =
 
 
 def _least_degree(eps: float, subgaussian: float, diameter: float) -> int:
-    R = 2
-    while polynomially_exact(R, subgaussian=subgaussian, diameter=diameter) > eps:
-        R += 2
-    return R
+    """The least even R at which Theorem 1 promises eps."""
+
+    def fails(half: int) -> bool:
+        bound = polynomially_exact(2 * half, subgaussian=subgaussian, diameter=diameter)
+        return bound > eps
+
+    # The bound rises up to R = b^2 M^2 and falls from there on.
+    low = max(1, int(min((subgaussian * diameter) ** 2, 1e300)) // 2)
+    if not fails(1):
+        return 2
+    high = 2 * low
+    while fails(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fails(middle) else (low, middle)
+    return 2 * high
+
+
+def _check_spread(**numbers: float) -> None:
+    """Whether what the bounds grow with are finite numbers, not below 0."""
+    for name, value in numbers.items():
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise TypeError(f"{name} must be a number such as 1.0, got {value!r}")
+        if not 0 <= value < inf:
+            raise ValueError(f"{name} must be a finite number, at least 0, got {value!r}")
+
+
+def _check_target(eps: float, **counts: int) -> None:
+    check_positive("eps", eps, example="0.01")
+    for name, value in counts.items():
+        check_count(name, value)
+
+
+def _check_failure(failure: float) -> None:
+    if check_positive("failure", failure, example="0.05") >= 1:
+        raise ValueError(f"failure must be a probability such as 0.05, got {failure!r}")
 
 
 def _check_even(degree: int) -> None:
+    check_count("degree", degree, minimum=0, example=2)
     if degree < 2 or degree % 2:
         raise ValueError(
             f"degree must be even and at least 2, got {degree}; a rule exact to an odd degree is "

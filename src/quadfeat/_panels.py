@@ -1,0 +1,190 @@
+"""Gauss-Legendre panels on the half-line, as short as a spectrum needs: how its mass is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Profile = Callable[[Floats], Floats]
+
+POINTS = 24  # of the Gauss-Legendre rule on each panel
+_X, _W = np.polynomial.legendre.leggauss(POINTS)
+
+# Integrals of a panel that differ by less than this share of the whole are the same.
+_SAME = 4e-16
+
+# Every octave of frequency from 2^-60 to 2^64 is looked at on 2^5 panels: points are at most 0.2%
+# of the frequency apart, so a normal peak shows if its deviation is above 0.02% of its frequency.
+_OCTAVES = np.concatenate([[0.0], 2.0 ** np.arange(-60.0, 65.0)])
+_LOOK = 5
+_MOST = 1 << 15  # panels; a density that still asks for more is rough everywhere
+_ENOUGH = 1024  # panels that are left of these
+_AT_ONCE = 1 << 15  # frequencies per call of a density
+
+
+def legendre(edges: Floats) -> tuple[Floats, Floats]:
+    """Nodes and weights of the Gauss-Legendre rule on each panel between `edges`."""
+    middle, radius = (edges[1:] + edges[:-1]) / 2, (edges[1:] - edges[:-1]) / 2
+    return (middle[:, None] + radius[:, None] * _X).ravel(), (radius[:, None] * _W).ravel()
+
+
+def refined(function: Profile, edges: Floats) -> Floats:
+    """`edges` with panels halved until halving one more time changes no integral."""
+    left, right, settled = edges[:-1], edges[1:], 0.0
+    whole = _integrals(function, left, right)
+    for _ in range(60):
+        middle = (left + right) / 2
+        halves = _halves(function, left, right)
+        change = np.abs(whole - _of_both(halves)).max(axis=0)
+        split = change > _SAME * (settled + np.abs(whole[0]).sum())
+        if not split.any() or len(edges) > 4096:
+            break
+        settled += float(np.abs(whole[0, ~split]).sum())
+        edges = np.sort(np.concatenate([edges, middle[split]]))
+        left, right = _interleaved(left, middle, right, split)
+        whole = halves[:, split].reshape(2, -1)
+    return edges
+
+
+def _interleaved(
+    left: Floats, middle: Floats, right: Floats, split: npt.NDArray[np.bool_]
+) -> tuple[Floats, Floats]:
+    """The ends of the halves of the panels that were split, in order."""
+    starts, ends = np.stack([left, middle], axis=1), np.stack([middle, right], axis=1)
+    return starts[split].ravel(), ends[split].ravel()
+
+
+class Found(NamedTuple):
+    """The panels of a density on the half-line, its mass on the whole line, and their error."""
+
+    edges: Floats
+    mass: float
+    error: float
+
+
+class _Level(NamedTuple):
+    """Panels of one generation, their integrals (2, n), and which of them were halved."""
+
+    left: Floats
+    right: Floats
+    whole: Floats
+    split: npt.NDArray[np.bool_]
+
+
+def search(density: Profile, peaks: Sequence[float] = ()) -> Found:
+    """The panels that hold the mass of an even density, wherever it is.
+
+    Every octave is looked at closely, panels are halved until halving changes no integral, and then
+    joined again where one is as good as two. Around `peaks` the first panels shrink to rounding, so
+    that a peak of any width shows.
+    """
+    shrinking = 2.0 ** -np.arange(1.0, 50.0)
+    around = [p * np.concatenate([1 - shrinking, [1.0], 1 + shrinking]) for p in peaks]
+    roots = np.unique(np.concatenate([_OCTAVES, *around]))
+    left, right = roots[:-1], roots[1:]
+    levels: list[_Level] = []
+    settled = 0.0
+    whole = _integrals(density, left, right)
+    for depth in range(60):
+        middle = (left + right) / 2
+        halves = _halves(density, left, right)
+        change = np.abs(whole - _of_both(halves)).max(axis=0)
+        split = change > _SAME * (settled + float(halves[0].sum()))
+        if depth < _LOOK:
+            split |= left > 0
+        split &= (middle > left) & (middle < right) & (len(left) <= _MOST)
+        levels.append(_Level(left, right, whole, split))
+        settled += float(whole[0, ~split].sum())
+        if not split.any():
+            break
+        left, right = _interleaved(left, middle, right, split)
+        whole = halves[:, split].reshape(2, -1)
+    # A density with much rounding of its own gets as many panels as are worth it.
+    for same in _SAME * 10.0 ** np.arange(5):
+        found = _joined(density, levels, same * settled)
+        if len(found.edges) <= _ENOUGH:
+            break
+    return found
+
+
+def _joined(density: Profile, levels: list[_Level], same: float) -> Found:
+    """The fewest panels of a tree of halvings that have the same integrals."""
+    best, kept = levels[-1].whole, [~levels[-1].split]
+    for level in reversed(levels[:-1]):
+        exact = level.whole.copy()
+        exact[:, level.split] = _of_both(best.reshape(2, -1, 2))
+        one = np.abs(level.whole - exact).max(axis=0) <= same
+        kept.append(one | ~level.split)
+        best = exact
+    rights, alive = [], np.ones(len(levels[0].left), dtype=bool)
+    for level, one in zip(levels, reversed(kept), strict=True):
+        rights.append(level.right[alive & one])
+        alive = np.repeat((alive & ~one)[level.split], 2)
+    # What is next to zero is one panel as far as that is as good; beyond the mass there are none.
+    left, right = levels[0].left, levels[0].right
+    mass = np.cumsum(best[0])
+    slope = np.cumsum((right + left) * best[0] + (right - left) * best[1]) / right - mass
+    change = np.abs(_integrals(density, 0 * right, right) - np.stack([mass, slope])).max(axis=0)
+    last = int(np.flatnonzero(best[0]).max(initial=0))
+    good = int(np.argmin(np.append(change[: last + 1] <= same, False)))
+    panels = np.unique(np.concatenate(rights))
+    inside = (panels >= right[max(good - 1, 0)]) & (panels <= right[last])
+    panels = _paired(density, np.concatenate([[0.0], panels[inside]]), same)
+    return Found(panels, 2 * float(mass[-1]), 2 * same * len(panels))
+
+
+def _paired(density: Profile, edges: Floats, same: float) -> Floats:
+    """Neighbours joined, whatever their parents, until no two have the integrals of one.
+
+    None away from zero gets longer than an octave, so that panels show where a tail ends.
+    """
+    idle = 0
+    for start in range(2 * len(edges)):
+        left, middle, right = (edges[start % 2 + i :: 2] for i in range(3))
+        left, middle = left[: len(right)], middle[: len(right)]
+        whole = _integrals(density, left, right)
+        parts = np.stack(
+            [_integrals(density, left, middle), _integrals(density, middle, right)], axis=-1
+        )
+        share = np.stack([middle - left, right - middle], axis=-1) / (right - left)[:, None]
+        at = np.stack([share[:, 0] - 1, 1 - share[:, 1]], axis=-1)  # middles of the parts
+        slope = (share * parts[1] + at * parts[0]).sum(axis=1)
+        change = np.maximum(np.abs(whole[0] - parts[0].sum(axis=1)), np.abs(whole[1] - slope))
+        one = (change <= same) & ((left == 0) | (right <= 2 * left))
+        edges = np.setdiff1d(edges, middle[one])
+        idle = 0 if one.any() else idle + 1
+        if idle == 2:
+            break
+    return edges
+
+
+def _integrals(function: Profile, left: Floats, right: Floats) -> Floats:
+    """The integrals over panels of the function, and of it times x from -1 to 1: (2, ...).
+
+    The second tells a jump in the middle of a panel, which the first takes for a constant.
+    """
+    middle, radius = ((right + left) / 2).ravel(), ((right - left) / 2).ravel()
+    found = np.empty((2, len(middle)))
+    size = _AT_ONCE // POINTS
+    for start in range(0, len(middle), size):
+        part = slice(start, start + size)
+        at = middle[part, None] + radius[part, None] * _X
+        values = function(at.ravel()).reshape(at.shape)
+        found[:, part] = (values @ np.stack([_W, _W * _X], axis=1)).T * radius[part]
+    return found.reshape(2, *left.shape)
+
+
+def _halves(function: Profile, left: Floats, right: Floats) -> Floats:
+    """The integrals over both halves of panels: (2, n, 2)."""
+    middle = (left + right) / 2
+    return _integrals(function, np.stack([left, middle], axis=1), np.stack([middle, right], axis=1))
+
+
+def _of_both(halves: Floats) -> Floats:
+    """The integrals over panels (2, n), from those over their halves (2, n, 2)."""
+    mass, slope = halves
+    return np.stack([mass.sum(axis=1), (slope.sum(axis=1) + mass[:, 1] - mass[:, 0]) / 2])
