@@ -297,8 +297,10 @@ def test_streams_files_and_arrays_give_one_model(waves, loss, tmp_path):
 def test_a_dtype_is_that_of_rows_converted_before(waves, alpha, tmp_path):
     X, y = waves
     single = X.astype(np.float32)
-    own = qf.KernelRegressor(fixed(), alpha=alpha).fit(single, y)
-    model = qf.KernelRegressor(fixed(), alpha=alpha, dtype="float32")
+    # Other digits are other rows to a sample: a map that learns nothing from rows.
+    features = qf.QuasiRandomFourier(qf.Gaussian(0.3), n_components=40, random_state=0)
+    own = qf.KernelRegressor(features, alpha=alpha).fit(single, y)
+    model = qf.KernelRegressor(features, alpha=alpha, dtype="float32")
     np.savez(tmp_path / "data.npz", X=X, y=y)
     pieces = [(X[i : i + 70], y[i : i + 70]) for i in range(0, 300, 70)]
     for given, target in [(X, y), (tmp_path / "data.npz", "y"), (pieces, None)]:
