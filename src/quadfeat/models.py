@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -27,6 +28,7 @@ from .streaming import Checkpoint, fold
 from .sums import NormalSums
 from .survey import Once, Survey, effective_share, labels_of
 
+_MEAN_ROWS = 2000  # of the sample
 _LARGEST_TARGET = 1e150  # squares of larger ones overflow
 _SMALL_WORK = 1e7  # products per pass up to which a descent may take as many as it likes
 
@@ -163,8 +165,10 @@ class KernelRegressor(RegressorMixin, KernelModel):
         columns = targets.reshape(len(targets), -1)
         self._shift = np.zeros(columns.shape[1])
         if self.fit_intercept:
-            mass = look.drawn.weight / look.drawn.share
-            self._shift = np.average(columns, axis=0, weights=mass)
+            # About the mean will do; summed exactly, it has the same bits in any order of the rows.
+            mass = look.drawn.weight[:_MEAN_ROWS]
+            total = math.fsum(mass)
+            self._shift = np.array([math.fsum(mass * y) / total for y in columns[:_MEAN_ROWS].T])
         self._fit_map(look)
 
     def _encoded(self, block: Block) -> tuple[Any, Any]:
