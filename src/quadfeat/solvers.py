@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.linalg import blas, cho_solve, lapack, solve_triangular
 
+from ._blas import share
 from .features import Matrix
 from .rules import Floats
 from .sums import RidgeSystem
@@ -21,6 +22,7 @@ from .sums import RidgeSystem
 MAX_PATH = 8192  # columns up to which a whole path comes from one factorisation
 _PANEL = 1024
 _FACTORED = 256  # rows of a factor at a time
+_SHARED = 512  # columns of them that one thread makes
 
 
 class RidgePath:
@@ -236,9 +238,19 @@ class InPlaceCholesky:
             corner = below + below.T + np.diag(self.diagonal[start:stop] + alpha)
             lower = np.linalg.cholesky(corner - above.T @ above)
             gram[start:stop, start:stop] = below + lower.T
-            rest = gram[stop:, start:stop].T - above.T @ gram[:start, stop:]
-            gram[start:stop, stop:] = np.linalg.solve(lower, rest)
+            self._finish(slice(start, stop), lower)
         self.alpha = alpha
+
+    def _finish(self, rows: slice, lower: Matrix) -> None:
+        """The rows of L' to the right of their corner."""
+        gram = self._gram
+
+        def finish(first: int) -> None:
+            some = slice(first, first + _SHARED)
+            rest = gram[some, rows].T - gram[: rows.start, rows].T @ gram[: rows.start, some]
+            gram[rows, some] = np.linalg.solve(lower, rest)
+
+        share(finish, range(rows.stop, len(gram), _SHARED))
 
     def solve(self, B: Floats) -> Floats:
         """(gram + alpha I)^-1 B."""
