@@ -256,12 +256,6 @@ class InPlaceCholesky:
         """(gram + alpha I)^-1 B."""
         return np.asarray(cho_solve((self._gram.T, True), B, check_finite=False))
 
-    def inverse(self) -> Floats:
-        """(gram + alpha I)^-1, (p, p), symmetric and positive definite: L'^-1 L^-1."""
-        unit = np.eye(len(self._gram), order="F")
-        root = solve_triangular(self._gram.T, unit, lower=True, overwrite_b=True)
-        return np.asarray(root.T @ root)
-
     def half(self, B: Floats) -> Floats:
         """L'B."""
         return np.asarray(blas.dtrmm(1.0, self._gram.T, B, lower=1, trans_a=1))
