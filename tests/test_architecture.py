@@ -9,6 +9,7 @@ import quadfeat
 
 SOURCE = Path(__file__).parents[1] / "src" / "quadfeat"
 ORDER = [
+    "_blas",
     "_checks",
     "_atomic",
     "_archive",

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from quadfeat import fitting
 from quadfeat.fitting import Curvature, Rows, fit_loss, fit_ridge, ridge_sums
 from quadfeat.lbfgs import LBFGS
 from quadfeat.losses import Weights, curvature, indicators
@@ -25,14 +24,8 @@ def test_a_descent_without_preconditioner_needs_no_scale(scale):
     np.testing.assert_allclose(descent.best, best, atol=1e-6)
 
 
-@pytest.fixture(params=[0, 4], ids=["solved", "inverted"])
-def four_columns(request, monkeypatch):
-    """Metrics of four columns by solves, as of many, and by the inverse."""
-    monkeypatch.setattr(fitting, "_INVERTED", request.param)
-
-
 @pytest.mark.parametrize("intercept", [True, False])
-def test_the_first_metric_is_the_inverse_of_the_curvature(intercept, four_columns):
+def test_the_first_metric_is_the_inverse_of_the_curvature(intercept):
     rng = np.random.default_rng(1)
     Z, alpha, t = 2.0 + rng.normal(size=(50, 4)), 0.3, 3
     rows = Rows(Z, np.zeros((50, 0)), None)
@@ -50,7 +43,7 @@ def test_the_first_metric_is_the_inverse_of_the_curvature(intercept, four_column
 
 
 @pytest.mark.parametrize("intercept", [True, False])
-def test_the_metric_of_factors_inverts_the_curvature_of_each(intercept, rng, four_columns):
+def test_the_metric_of_factors_inverts_the_curvature_of_each(intercept, rng):
     Z, alpha, t, rank = 2.0 + rng.normal(size=(50, 4)), 0.3, 3, 2
     nothing = Checkpoint(None, 0.0, {})
     rows = Rows(Z, np.zeros((50, 0)), None)

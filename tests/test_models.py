@@ -173,8 +173,6 @@ def test_a_metric_is_positive_where_rounding_made_its_gram_indefinite(rng):
     cholesky = InPlaceCholesky(gram)
     _factor_raised(cholesky, 0.0)
     assert (np.einsum("ij,ij->j", b, cholesky.solve(b)) > 0).all()
-    inverse = cholesky.inverse()
-    assert (np.linalg.eigvalsh(inverse) > 0).all() and (inverse == inverse.T).all()
 
 
 @pytest.mark.parametrize("loss", ["ridge", "squared_hinge", "logistic"])

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.kernel_approximation import RBFSampler
-from threadpoolctl import ThreadpoolController, threadpool_limits
+from threadpoolctl import threadpool_limits
 
 from quadfeat import _engine, _reference
 from quadfeat._atomic import replacing
+from quadfeat._blas import one_thread
 from quadfeat._reference import FourierPlan, KroneckerPlan
 
 Array = NDArray[Any]
@@ -176,13 +177,7 @@ def fresh(dtype: Any, threads: int, n: int = 2000) -> Workload:
 
 def alone(job: Job) -> Job:
     """The job with BLAS on one thread: on two, many small products took up to 7 times as long."""
-    controller = ThreadpoolController()
-
-    def run() -> None:
-        with controller.limit(limits=1, user_api="blas"):
-            job()
-
-    return run
+    return one_thread()(job)
 
 
 def touched(n: int, columns: int, dtype: Any) -> Array:

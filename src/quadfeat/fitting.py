@@ -25,10 +25,6 @@ _MAX_PASSES = 1000
 _FACTORED_TOLERANCE = 1e-6  # factors have no unique minimum whose digits would be worth a pass
 _TRIAL_PASSES = 100  # of a fit that only tells whether an alpha is good
 _NEARBY = 2.0  # ratio of penalties whose factors are taken for each other
-# Columns up to which a descent is preconditioned by an inverse, which NumPy multiplies by like the
-# features. A solve takes SciPy's OpenBLAS, and the waiting threads of the two take the cores from
-# each other: descents were up to twice as slow. Beyond, the inverse costs what it saves.
-_INVERTED = 2048
 _HELD_OUT = 5  # every fifth row of a sample judges the penalty
 
 
@@ -383,14 +379,10 @@ class Curvature:
 
 
 class _Metric:
-    """The inverse of a loss's curvature, c times what a Cholesky factor is of.
-
-    Where there are few columns, it is held beside the factor.
-    """
+    """The inverse of a loss's curvature, c times what a Cholesky factor is of."""
 
     def __init__(self, cholesky: InPlaceCholesky, mean: Floats, weight: float, c: float) -> None:
         self._cholesky, self._mean, self._mass, self._c = cholesky, mean, c * weight, c
-        self._inverse = cholesky.inverse() if len(cholesky.diagonal) <= _INVERTED else None
 
     def full(self, weights: Weights) -> Callable[[Floats], Floats]:
         """The metric of a gradient in W and b."""
@@ -417,7 +409,7 @@ class _Metric:
         return apply
 
     def _solve(self, B: Floats) -> Floats:
-        return (self._cholesky.solve(B) if self._inverse is None else self._inverse @ B) / self._c
+        return self._cholesky.solve(B) / self._c
 
 
 def _factor_raised(cholesky: InPlaceCholesky, alpha: float) -> float:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
+from ._blas import product
 from .compression import principal
 from .kernels import Kernel
 from .rules import Floats
@@ -133,7 +134,7 @@ def evaluate(X: Matrix, kernel: Kernel, basis: LandmarkBasis, out: Matrix) -> No
         some = slice(start, start + rows)
         gram = kernel(X[some], basis.points)
         for columns, used in basis.parts:
-            out[some, columns] = gram[:, :used] @ basis.projection[:used, columns]
+            out[some, columns] = product(gram[:, :used], basis.projection[:used, columns])
 
 
 def _pivots(kernel: Kernel, X: Floats, size: int, rng: np.random.Generator) -> Integers:

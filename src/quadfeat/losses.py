@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from ._blas import product
 from .features import Matrix
 from .rules import Floats
 
@@ -129,7 +130,7 @@ class LossSums:
         """Add rows: features (n, p), classes (n,), weights (n,)."""
         factors, b = self._weights.split(self._theta)
         narrow = [each.astype(Z.dtype) for each in factors]
-        inner = Z @ narrow[0]
+        inner = product(Z, narrow[0])
         scores = np.asarray(inner if len(narrow) == 1 else inner @ narrow[1].T, dtype=np.float64)
         value, slope = self._loss(scores + b if len(b) else scores, codes)
         if weight is not None:
@@ -137,9 +138,9 @@ class LossSums:
         self.value += float(value.sum())
         slopes = slope.astype(Z.dtype)
         if len(narrow) == 1:
-            parts = [Z.T @ slopes]
+            parts = [product(Z.T, slopes)]
         else:
-            parts = [Z.T @ (slopes @ narrow[1]), slopes.T @ inner]
+            parts = [product(Z.T, slopes @ narrow[1]), slopes.T @ inner]
         self.gradient += self._weights.join(parts, slope.sum(axis=0))
 
     def blank(self) -> Callable[[], LossSums]:

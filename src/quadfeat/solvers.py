@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.linalg import blas, cho_solve, lapack, solve_triangular
 
+from ._blas import share
 from .features import Matrix
 from .rules import Floats
 from .sums import RidgeSystem
@@ -22,6 +23,7 @@ MAX_PATH = 8192  # columns up to which a whole path comes from one factorisation
 _PANEL = 1024
 MAX_LEVERAGE = 1 - 1e-12  # what rounding may make 1 or more is below it
 _FACTORED = 256  # rows of a factor at a time
+_SHARED = 512  # columns of them that one thread makes
 
 
 class RidgePath:
@@ -251,19 +253,23 @@ class InPlaceCholesky:
             corner = below + below.T + np.diag(self.diagonal[start:stop] + alpha)
             lower = np.linalg.cholesky(corner - above.T @ above)
             gram[start:stop, start:stop] = below + lower.T
-            rest = gram[stop:, start:stop].T - above.T @ gram[:start, stop:]
-            gram[start:stop, stop:] = np.linalg.solve(lower, rest)
+            self._finish(slice(start, stop), lower)
         self.alpha = alpha
+
+    def _finish(self, rows: slice, lower: Matrix) -> None:
+        """The rows of L' to the right of their corner."""
+        gram = self._gram
+
+        def finish(first: int) -> None:
+            some = slice(first, first + _SHARED)
+            rest = gram[some, rows].T - gram[: rows.start, rows].T @ gram[: rows.start, some]
+            gram[rows, some] = np.linalg.solve(lower, rest)
+
+        share(finish, range(rows.stop, len(gram), _SHARED))
 
     def solve(self, B: Floats) -> Floats:
         """(gram + alpha I)^-1 B."""
         return np.asarray(cho_solve((self._gram.T, True), B, check_finite=False))
-
-    def inverse(self) -> Floats:
-        """(gram + alpha I)^-1, (p, p), symmetric and positive definite: L'^-1 L^-1."""
-        unit = np.eye(len(self._gram), order="F")
-        root = solve_triangular(self._gram.T, unit, lower=True, overwrite_b=True)
-        return np.asarray(root.T @ root)
 
     def half(self, B: Floats) -> Floats:
         """L'B."""

@@ -9,10 +9,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from ._blas import one_thread, share
 from .features import Matrix
 from .rules import Floats
 
 _PANEL = 1024  # columns of a product at a time; its scratch stays small beside the sum
+_TILE = 256  # at least; smaller ones take longer in sum
 
 
 class NormalSums:
@@ -20,7 +22,7 @@ class NormalSums:
 
     Products are taken in the precision of the features and added up in float64: a float32 sum
     over many rows is no longer positive definite. Memory is one float64 (p, p) array, of which
-    the lower triangle counts, and a scratch of p x 1024. n p^2 multiply-adds for n rows.
+    the lower triangle counts, and 8 MB per thread at most. n p^2 multiply-adds for n rows.
 
     Parameters
     ----------
@@ -44,8 +46,8 @@ class NormalSums:
         self.target_square: Floats = np.zeros(n_targets)
         self.weight = 0.0
         self.weight_square = 0.0  # the sum of the squared weights
-        self._scratch: Matrix | None = None
 
+    @one_thread()
     def add(self, Z: Matrix, Y: Matrix, weight: Floats | None = None) -> None:
         """Add rows: features (n, p), targets (n, t), weights (n,); no target counts if t is 0."""
         Y = np.asarray(Y, dtype=np.float64) if len(self.target_sum) else np.empty((len(Z), 0))
@@ -63,25 +65,20 @@ class NormalSums:
 
     def _add_gram(self, Z: Matrix) -> None:
         p = Z.shape[1]
-        width = min(p, _PANEL)
-        if self._scratch is None or self._scratch.dtype != Z.dtype:
-            self._scratch = np.empty(p * width, dtype=Z.dtype)
-        for start in range(0, p, width):
-            stop = min(start + width, p)
-            panel = Z[:, start:stop]
-            # NumPy takes a symmetric product for the first, and copies nothing for either.
-            for rows in (slice(start, stop), slice(stop, p)):
-                shape = (rows.stop - rows.start, stop - start)
-                out = self._scratch[: shape[0] * shape[1]].reshape(shape)
-                np.matmul(Z[:, rows].T, panel, out=out)
-                self.gram[rows, start:stop] += out
+        width = int(np.clip(-(-p // 4), _TILE, _PANEL))
+        cuts = [slice(start, min(start + width, p)) for start in range(0, p, width)]
+        # Those on the diagonal are last: NumPy takes a symmetric product, which is half the work.
+        tiles = [(rows, columns) for i, rows in enumerate(cuts) for columns in cuts[:i]]
+
+        def add(tile: tuple[slice, slice]) -> None:
+            rows, columns = tile
+            self.gram[tile] += Z[:, rows].T @ Z[:, columns]
+
+        share(add, tiles + [(each, each) for each in cuts])
 
     def blank(self) -> Callable[[], NormalSums]:
         """Makes sums of this kind without rows; small, so that it can travel."""
         return functools.partial(NormalSums, *self.cross.shape)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_scratch": None}
 
     def merge(self, other: NormalSums) -> None:
         """Add the sums of other rows; the order of merging changes only the rounding."""
@@ -110,7 +107,6 @@ class NormalSums:
             sums.weight_square = float(state["weight_square"])
         else:  # files of version 0.1.0 hold a number of rows
             sums.weight_square = sums.weight**2 / float(state["n_rows"])
-        sums._scratch = None
         return sums
 
     def system(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from quadfeat._blas import product
 from quadfeat._reference import Floats
 
 _BLOCK_ENTRIES = 2**19
@@ -126,4 +127,4 @@ def _multiply(left: Floats, owner: Any, out: Floats) -> None:
     if len(left) == 1:
         out[:] = (np.concatenate([left, left]) @ right)[:1]
     else:
-        np.matmul(left, right, out=out)
+        product(left, right, out)

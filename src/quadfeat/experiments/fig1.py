@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 import quadfeat as qf
+from quadfeat._blas import one_thread
 from quadfeat.features import FourierMap
 from quadfeat.rules import Floats
 
@@ -63,7 +63,7 @@ def approximate(features: FourierMap, gaps: Floats) -> Floats:
     """The kernel of a Fourier map as a function of gaps (n, d), in blocks of rows."""
     at_zero = features.transform(np.zeros((1, gaps.shape[1])))[0] * features.signs_
     # On two threads, products with one vector took six times the processor time of one thread.
-    with threadpool_limits(1, user_api="blas"):
+    with one_thread():
         return np.concatenate([z @ at_zero for z in features.transform_blocks(gaps, 500)])
 
 
