@@ -33,10 +33,8 @@ from .survey import Once, Survey, survey
 from .tuning import Tried, seeded, tune_bandwidth
 
 DTYPES = ("float32", "float64")
-_TUNING_ROWS = 10_000  # of the sample, to choose a bandwidth on
+_TUNING_ROWS = 5000  # of the sample, to choose a bandwidth on
 _SAMPLE_WORK = 5e11  # multiply-adds to leave rows of the sample out in turn
-_ALL_WORK = 1e11  # the same to leave out every row there is
-_ALL_VALUES = 2**25  # and how many features they may have
 _ORIGIN_ROWS = 200  # of the sample, to find where columns lie
 # How many of its interquartile ranges a column may be from 0 before features lose digits by it:
 # float32 then has 20 bits left for the differences, and float64 has 32.
@@ -236,15 +234,18 @@ class KernelModel(BaseEstimator, ABC):
         """What a penalty is judged by; None for the squared error."""
         return None
 
+    def _n_left_out(self, p: int) -> int:
+        """How many rows of p features are left out in turn, which takes some seconds at most."""
+        return int(np.clip(_SAMPLE_WORK / p**2, 500, 5000))
+
     def _sample(self, look: Survey, *, whole: bool) -> Rows:
         """Rows of the sample with features, few enough to be left out in turn.
 
         All rows, if these are few: then the error that penalties are judged by is exact. `whole`
         tells whether the survey saw all rows of the fit.
         """
-        p, n = self.features_._n_features_out, len(look.drawn.X)
-        if n * p**2 > _ALL_WORK or n * p > _ALL_VALUES or not look.sample.complete:
-            look = look.some(int(np.clip(_SAMPLE_WORK / p**2, 500, 5000)))
+        p = self.features_._n_features_out
+        look = look.some(self._n_left_out(p))
         drawn = look.drawn
         y, weight = self._encoded(Block(drawn.X, drawn.y, drawn.weight))
         Z = np.empty((len(drawn.X), p), dtype=self._precision(drawn.X))

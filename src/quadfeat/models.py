@@ -30,6 +30,7 @@ from .sums import NormalSums
 from .survey import Once, Survey, effective_share, labels_of
 
 _MEAN_ROWS = 2000  # of the sample
+_JUDGED_FEATURES = 2**22
 _LARGEST_TARGET = 1e150  # squares of larger ones overflow
 _SMALL_WORK = 1e7  # products per pass up to which a descent may take as many as it likes
 
@@ -173,6 +174,10 @@ class KernelRegressor(RegressorMixin, KernelModel):
             total = math.fsum(mass)
             self._shift = np.array([math.fsum(mass * y) / total for y in columns[:_MEAN_ROWS].T])
         self._fit_map(look)
+
+    def _n_left_out(self, p: int) -> int:
+        # One number a row is quickly judged: then every row that there is, if these are not many.
+        return max(super()._n_left_out(p), _JUDGED_FEATURES // p)
 
     def _encoded(self, block: Block) -> tuple[Any, Any]:
         targets = _targets(block.y).reshape(len(block), -1)

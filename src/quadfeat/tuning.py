@@ -19,7 +19,7 @@ from .solvers import RidgePath
 from .sums import NormalSums
 
 STEPS = np.arange(-2.0, 1.25, 0.5)  # length scales from 1/4 to 2 median distances, as powers of 2
-_ROWS = 10_000
+_ROWS = 5000
 _COLUMNS = 2048
 _SIGNED_ROWS = 2000  # that are left out in turn under a signed map
 _SEED = 0
