@@ -13,7 +13,7 @@ from threadpoolctl import ThreadpoolController
 
 import quadfeat as qf
 from quadfeat import _blas
-from quadfeat._blas import one_thread, product, share
+from quadfeat._blas import on_one_thread, one_thread, product, share
 from quadfeat.solvers import InPlaceCholesky
 from quadfeat.sums import NormalSums
 
@@ -283,7 +283,7 @@ def test_shared_work_has_the_same_bits_for_any_number_of_threads(threads):
     Z, targets = rng.normal(size=(900, 600)), rng.normal(size=(900, 2))
     assert Z.size * 600 >= _blas._SHARED_WORK
 
-    @one_thread()
+    @on_one_thread
     def results():
         sums = NormalSums(600, 2)
         sums.add(Z, targets)

@@ -9,15 +9,18 @@ under `one_thread`, and what is large is cut into parts that do not wait for eac
 from __future__ import annotations
 
 import contextvars
+import functools
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
 Item = TypeVar("Item")
 Matrix = npt.NDArray[Any]
 Sizes = list[tuple[Any, int]]  # of pools, each a controller of threadpoolctl's
@@ -124,7 +127,7 @@ def _pools() -> _Pools:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """BLAS and LAPACK on one thread, as a context or a decorator.
+    """BLAS and LAPACK on one thread.
 
     Regions may be nested, and be entered by several Python threads at once; the last to leave
     restores what was. Enters and leaves in microseconds.
@@ -144,7 +147,18 @@ def one_thread() -> Iterator[None]:
             raise
 
 
-@one_thread()
+def on_one_thread(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
+    """The function within `one_thread`; can be pickled where the function can."""
+
+    @functools.wraps(function)
+    def wrapped(*args: Given.args, **options: Given.kwargs) -> Answer:
+        with one_thread():
+            return function(*args, **options)
+
+    return wrapped
+
+
+@on_one_thread
 def share(function: Callable[[Item], object], items: Iterable[Item]) -> None:
     """Call a function of each item, on as many threads as BLAS would have had.
 

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from quadfeat import _engine, _reference
 from quadfeat._atomic import replacing
-from quadfeat._blas import one_thread
+from quadfeat._blas import on_one_thread
 from quadfeat._reference import FourierPlan, KroneckerPlan
 
 Array = NDArray[Any]
@@ -177,7 +177,7 @@ def fresh(dtype: Any, threads: int, n: int = 2000) -> Workload:
 
 def alone(job: Job) -> Job:
     """The job with BLAS on one thread: on two, many small products took up to 7 times as long."""
-    return one_thread()(job)
+    return on_one_thread(job)
 
 
 def touched(n: int, columns: int, dtype: Any) -> Array:

@@ -14,7 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _engine, bounds, estimates, grids
-from ._blas import one_thread
+from ._blas import on_one_thread
 from ._checks import check_count, check_memory, generator
 from ._reference import FourierPlan, KroneckerPlan
 from .kernels import Gaussian, Group, Kernel
@@ -39,7 +39,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     # model whose columns lie far from 0.
     _origin: Floats | None = None
 
-    @one_thread()
+    @on_one_thread
     def fit(self, X: Any, y: Any = None) -> Self:
         """Resolve the kernel on X and build the map.
 
@@ -84,7 +84,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
         """Write the features of some rows into out."""
 
-    @one_thread()
+    @on_one_thread
     def transform(self, X: Any) -> Matrix:
         """The features of X, (n, n_columns), in the precision of X."""
         X = self._validated(X)
@@ -134,7 +134,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         blocks = [block.copy() for block in self._blocks(X)]
         return np.concatenate(blocks)
 
-    @one_thread()
+    @on_one_thread
     def certificate(
         self, X: Any = None, *, diameter: float | None = None, box: Any = None
     ) -> bounds.Certificate:
@@ -165,7 +165,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             f"HermiteMercer have certificates"
         )
 
-    @one_thread()
+    @on_one_thread
     def error(
         self,
         X: Any,

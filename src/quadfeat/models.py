@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ._blas import one_thread
+from ._blas import on_one_thread
 from ._checks import check_choice, check_count
 from ._kernel_model import KernelModel
 from .calibration import fit_slope, log_loss, probabilities
@@ -108,7 +108,7 @@ class KernelRegressor(RegressorMixin, KernelModel):
 
     _target_rules: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
 
-    @one_thread()
+    @on_one_thread
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to arrays, a file or a stream of blocks.
 
@@ -136,7 +136,7 @@ class KernelRegressor(RegressorMixin, KernelModel):
         self._finish(sums, sample, look.distinct_share, copy=False)
         return checkpoint
 
-    @one_thread()
+    @on_one_thread
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows to the batches before; a solution (p^3) each time.
 
@@ -197,7 +197,7 @@ class KernelRegressor(RegressorMixin, KernelModel):
         self._posterior = Posterior.of(fit)
 
     @lazily
-    @one_thread()
+    @on_one_thread
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """f(x), (n,) or (n, t), and the standard deviation of f(x) given the data.
 
@@ -359,7 +359,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         check_classification_targets(y)
         return y
 
-    @one_thread()
+    @on_one_thread
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to arrays, a file or a stream of blocks.
 
@@ -413,7 +413,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         return 1e-18 if work <= _SMALL_WORK else 1e-9
 
     @available_if(_ridge_only)  # type: ignore[untyped-decorator]
-    @one_thread()
+    @on_one_thread
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add rows to the batches before; a solution (p^3) each time.
 
@@ -515,7 +515,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         self._slope = fit_slope(left_out, sample.y, sample.mass, _worth(sample))
 
     @lazily
-    @one_thread()
+    @on_one_thread
     def decision_function(self, X: Any) -> Floats:
         """Scores, (n,) for two classes, else (n, classes); the largest wins."""
         check_is_fitted(self)
@@ -523,7 +523,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         return scores[:, 0] if self._n_scores == 1 else scores
 
     @lazily
-    @one_thread()
+    @on_one_thread
     def predict(self, X: Any) -> Any:
         """The class of each row, (n,)."""
         scores = self.decision_function(X)
@@ -532,7 +532,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     @lazily
-    @one_thread()
+    @on_one_thread
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each class, (n, classes), in the order of `classes_`."""
         check_is_fitted(self)

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ._blas import one_thread, share
+from ._blas import on_one_thread, share
 from .features import Matrix
 from .rules import Floats
 
@@ -47,7 +47,7 @@ class NormalSums:
         self.weight = 0.0
         self.weight_square = 0.0  # the sum of the squared weights
 
-    @one_thread()
+    @on_one_thread
     def add(self, Z: Matrix, Y: Matrix, weight: Floats | None = None) -> None:
         """Add rows: features (n, p), targets (n, t), weights (n,); no target counts if t is 0."""
         Y = np.asarray(Y, dtype=np.float64) if len(self.target_sum) else np.empty((len(Z), 0))
