@@ -12,11 +12,19 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ._checks import check_choice, check_positive
+from ._checks import (
+    check_choice,
+    check_declared,
+    check_not_negative,
+    check_positive,
+    check_unmasked,
+    with_kernel_hint,
+)
 from .data import Block, Source, _is_blocks, source
 from .distributed import ClusterStream, Partitions, is_collection
 from .features import FeatureMap, Matrix
 from .fitting import Judge, RidgeFit, Rows, fit_ridge
+from .kernels import Kernel
 from .rules import Floats
 from .streaming import (
     Checkpoint,
@@ -55,6 +63,12 @@ class KernelModel(BaseEstimator, ABC):
     _sums: NormalSums  # of the batches of partial_fit
     _target_rules: ClassVar[dict[str, Any]] = {}  # what scikit-learn is to check of y
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            hinted = with_kernel_hint(cls.__init__, "KernelFeatures({})")
+            cls.__init__ = hinted  # type: ignore[method-assign]
+
     # --- data in ----------------------------------------------------------------------------------
     def _source(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True
@@ -81,6 +95,7 @@ class KernelModel(BaseEstimator, ABC):
                 f"requires y to be passed, but the target y is None; {type(self).__name__} learns "
                 f"from targets"
             )
+        check_unmasked(X=X, y=y, sample_weight=sample_weight)
         X, y = validate_data(
             self,
             X,
@@ -104,11 +119,19 @@ class KernelModel(BaseEstimator, ABC):
         return self.n_features_in_ if names is None else list(names)
 
     def _check(self) -> None:
+        check_declared(self)
+        if isinstance(self.features, Kernel):
+            raise TypeError(
+                f"features must be a feature map, and {self.features!r} is a kernel: write "
+                f"{type(self).__name__}(KernelFeatures({self.features!r}))"
+            )
         if not (self.features is None or isinstance(self.features, FeatureMap)):
             raise TypeError(
                 f"features must be a feature map such as KernelFeatures(n_components=1024), or "
                 f"None, got {self.features!r}"
             )
+        if self.features is not None:
+            self.features._check_parameters()
         if isinstance(self.alpha, str):
             check_choice("alpha", self.alpha, ("auto",))
         else:
@@ -119,11 +142,12 @@ class KernelModel(BaseEstimator, ABC):
                 check_positive("alpha", value)
         if self.dtype is not None:
             check_choice("dtype", self.dtype, DTYPES)
-        if self.checkpoint is not None and self.checkpoint_interval < 0:
-            raise ValueError(
-                f"checkpoint_interval must not be negative, got {self.checkpoint_interval!r}; "
-                f"60.0 writes once a minute"
+        if not (self.checkpoint is None or isinstance(self.checkpoint, str | os.PathLike)):
+            raise TypeError(
+                f"checkpoint must be a path such as 'fit.checkpoint', or None, got "
+                f"{self.checkpoint!r}"
             )
+        check_not_negative("checkpoint_interval", self.checkpoint_interval, example="60.0")
 
     def _opened_checkpoint(self, data: Source | Partitions | Once) -> Checkpoint:
         if self.checkpoint is None:
@@ -222,6 +246,7 @@ class KernelModel(BaseEstimator, ABC):
         if _is_stream(X):
             made = source(X, columns=self._columns())
         else:
+            check_unmasked(X=X)
             made = source(
                 validate_data(
                     self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]

@@ -20,8 +20,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ._checks import check_count
+from ._checks import check_count, check_unmasked
 from ._readers import Batch, Wanted, file_identity, open_table
+
+_LARGEST_WEIGHT = 1e100  # sums of larger ones, times squares of targets, overflow
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +124,12 @@ class Source:
                     f"{self.name}: the {what} in row {row + i} is missing or not finite; leave "
                     f"the row out"
                 )
+        largest = 0.0 if block.weight is None else float(block.weight.max(initial=0.0))
+        if largest > _LARGEST_WEIGHT:
+            raise ValueError(
+                f"{self.name}: sample_weight has values up to {largest:g}, whose sums overflow; "
+                f"divide all by their mean"
+            )
 
 
 def _strange(vector: Any) -> Any:
@@ -403,6 +411,7 @@ def _from(part: Any, first: int) -> Any:
 def _block(batch: Batch, dtype: Any, name: str, row: int) -> Block:
     """A batch as float32 or float64; `dtype` is that of the blocks before, None for the first."""
     X = batch.X
+    check_unmasked(X=X, y=batch.y, weight=batch.weight)
     if X.ndim != 2:
         raise ValueError(f"{name} must have two dimensions (rows, columns), got shape {X.shape}")
     if dtype is None:
