@@ -83,9 +83,10 @@ def check_unmasked(**arrays: Any) -> None:
     """Refuse arrays with masked entries: what a mask hides would be taken for data."""
     for name, values in arrays.items():
         if np.ma.is_masked(values):
+            count = int(np.ma.getmaskarray(values).sum())
             raise ValueError(
-                f"{name} has {int(np.sum(np.ma.getmaskarray(values))):,} masked entries; leave those rows out, "
-                f"or fill them: {name}.filled(0.0)"
+                f"{name} has {count:,} masked entries; leave those rows out, or fill them: "
+                f"{name}.filled(0.0)"
             )
 
 
