@@ -49,7 +49,8 @@ def usual(kind):
 
 
 @pytest.mark.parametrize(("kind", "name"), parameters([*MAPS, *MODELS]))
-def test_an_odd_parameter_is_named_or_gives_a_valid_fit(kind, name):
+def test_an_odd_parameter_is_named_or_gives_a_valid_fit(kind, name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # checkpoint="a" is a file
     for value in ODD:
         estimator = kind(**(usual(kind) | {name: value}))
         try:
@@ -61,6 +62,29 @@ def test_an_odd_parameter_is_named_or_gives_a_valid_fit(kind, name):
             continue
         found = estimator.predict(X) if kind in MODELS else estimator.transform(X)
         assert np.isfinite(found).all(), value
+
+
+@pytest.mark.parametrize(
+    ("estimator", "error", "message"),
+    [
+        (qf.HermiteMercer(random_state="a"), TypeError, "random_state.*'a'"),
+        (qf.RandomFourier(random_state=-1), ValueError, "random_state.*-1"),
+        (qf.RandomFourier(share_groups=None), TypeError, "share_groups.*True or False.*None"),
+        (qf.HermiteMercer(compress="yes"), TypeError, "compress.*True or False.*'yes'"),
+        (qf.KernelRegressor(fit_intercept=None), TypeError, "fit_intercept.*True or False.*None"),
+        (qf.KernelClassifier(verbose="a"), TypeError, "verbose.*True or False.*'a'"),
+        (qf.KernelRegressor(checkpoint_interval="a"), TypeError, "checkpoint_interval.*60.0.*'a'"),
+        (qf.KernelRegressor(checkpoint_interval=-1), ValueError, "checkpoint_interval.*60.0.*-1"),
+        (qf.KernelRegressor(checkpoint=3), TypeError, "checkpoint must be a path.*3"),
+        (qf.SubsampledGrid(n_points=10**9), ValueError, "n_points.*at most.*1,000,000,000"),
+        (qf.SparseGrid(level=10**9), ValueError, "level.*at most 12"),
+        (qf.PolynomiallyExact(degree=10**9), ValueError, "degree.*at most 100"),
+        (qf.HermiteMercer(n_components=4096, compress=True), ValueError, "2,048.*compress=True"),
+    ],
+)
+def test_flags_seeds_and_counts_are_checked_whether_used_or_not(estimator, error, message):
+    with pytest.raises(error, match=message):
+        estimator.fit(X, Y)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in MAPS if "n_components" in usual(kind)])
