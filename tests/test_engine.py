@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -21,6 +23,7 @@ compiled = pytest.mark.skipif(
 DTYPES = [np.float32, np.float64]
 TRIG = {np.dtype(np.float32): 2e-7, np.dtype(np.float64): 5e-16}  # what sin and cos may err by
 ISAS = _engine.engine_info()["isas"]
+HERE = os.path.dirname(__file__)
 
 
 def unit(dtype):
@@ -196,16 +199,18 @@ def test_bits_do_not_depend_on_threads_blocks_or_the_way_to_memory(name, dtype, 
 
 
 @compiled
+@pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", PLANS)
-def test_nothing_is_written_outside_the_rows(name, dtype):
+def test_nothing_is_written_outside_the_rows(name, dtype, isa, monkeypatch):
+    monkeypatch.setenv("QUADFEAT_ISA", isa)  # sets differ in their last bits
     plan, shape = PLANS[name], "Fourier" if name in FOURIER else "Kronecker"
     X = draw(41, plan, dtype)
     for way in (0, 1, 2):
         for shift in (1, 5):
             frame = np.full((43, plan.n_columns + 19), -7, dtype=dtype)
             out = frame[1:-1, shift : shift + plan.n_columns]
-            _engine._pack(shape, plan, X.dtype, ISAS[0]).run(X, out, 1, way)
+            _engine._pack(shape, plan, X.dtype, isa).run(X, out, 1, way)
             assert np.array_equal(out, evaluate(X, plan))
             frame[1:-1, shift : shift + plan.n_columns] = -7
             assert np.all(frame == -7)
@@ -377,8 +382,61 @@ def test_a_forked_child_gets_the_same_answer():
         "if child == 0: os._exit(not np.array_equal(t.evaluate(X, plan, threads=2), exact))\n"
         "sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
     )
-    here = os.path.dirname(__file__)
-    subprocess.run([sys.executable, "-c", script, here], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", script, HERE], check=True, timeout=60)
+
+
+@compiled
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="stands in for glibc's functions")
+def test_a_system_out_of_threads_or_memory_does_not_abort(tmp_path):
+    compiler = next(filter(None, map(shutil.which, ["c++", "g++", "clang++"])), None)
+    if compiler is None:
+        pytest.skip("there is no C++ compiler to build the test with")
+    source, program = os.path.join(HERE, "engine_refusals.cpp"), tmp_path / "refusals"
+    command = [compiler, "-std=c++17", "-O1", source, "-o", program, "-pthread", "-ldl"]
+    subprocess.run(command, check=True, timeout=120)
+    subprocess.run([program], check=True, timeout=60)
+
+
+LONG_CALL = """
+import signal, sys, threading; sys.path.insert(0, sys.argv[1])
+import numpy as np, test_engine as t
+def interrupt(*_):
+    raise KeyboardInterrupt
+signal.signal(signal.SIGALRM, interrupt)
+plan = t.dense(4096, 2048)
+X = np.broadcast_to(t.draw(1, plan, np.float32), (4000, 4096))
+out = np.full((4000, 4096), np.nan, dtype=np.float32)
+t.evaluate(X[:1], plan)  # packs the plan
+"""
+
+
+@compiled
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timer signals")
+def test_an_interrupted_call_stops_before_its_last_row():
+    script = LONG_CALL + (
+        "signal.setitimer(signal.ITIMER_REAL, 0.1)\n"
+        "try: t._engine.fourier(X, plan, out)\n"
+        "except KeyboardInterrupt: sys.exit(0 if np.isnan(out[-1]).all() else 'too late')\n"
+        "sys.exit('not interrupted')\n"
+    )
+    subprocess.run([sys.executable, "-c", script, HERE], check=True, timeout=60)
+
+
+@compiled
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timer signals")
+def test_a_signal_leaves_the_calls_of_other_threads_alone():
+    """The main thread is interrupted while it waits; the call of the other one is made whole."""
+    script = LONG_CALL + (
+        "X, out = X[:200], out[:200]\n"
+        "call = threading.Thread(target=t._engine.fourier, args=(X, plan, out))\n"
+        "call.start(); signal.setitimer(signal.ITIMER_REAL, 0.01)\n"
+        "try:\n"
+        "    while True: threading.Event().wait(1)\n"
+        "except KeyboardInterrupt: pass\n"
+        "call.join()\n"
+        "assert np.array_equal(out, t.evaluate(X, plan))\n"
+    )
+    subprocess.run([sys.executable, "-c", script, HERE], check=True, timeout=60)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

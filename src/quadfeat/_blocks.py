@@ -126,9 +126,10 @@ def check_plain(name: str, values: Any, *, dates: bool = False) -> None:
     dates : bool, whether dates may be labels
     """
     if np.ma.is_masked(values):
+        count = int(np.ma.getmaskarray(values).sum())
         raise ValueError(
-            f"{name} has masked entries, which would be taken for values; fill them, or leave "
-            f"those rows out"
+            f"{name} has {count:,} masked entries, which would be taken for values; leave those "
+            f"rows out, or fill them: {name}.filled(0.0)"
         )
     dtype = getattr(values, "dtype", None)
     kind = getattr(dtype, "kind", None)

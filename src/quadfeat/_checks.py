@@ -2,59 +2,161 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import inspect
 import os
+from collections.abc import Callable
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 
-def check_count(name: str, value: Any, *, minimum: int = 1, example: int | None = None) -> int:
-    """`value` as an int if it is a whole number of at least `minimum`; else an error saying so."""
+def check_count(
+    name: str,
+    value: Any,
+    *,
+    minimum: int = 1,
+    maximum: int | None = None,
+    example: int | None = None,
+) -> int:
+    """`value` as an int if it is a whole number within the limits; else an error saying so."""
     works = minimum if example is None else example
-    if isinstance(value, bool) or not isinstance(value, Integral):
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be a whole number such as {works}, got {value!r}")
+    value = int(value)
     if value < minimum:
         raise ValueError(f"{name} must be at least {minimum}, got {value!r}")
-    return int(value)
+    if maximum is not None and value > maximum:
+        raise ValueError(
+            f"{name} must be at most {maximum:,}, got {value:,}: more would take hours; {works} is "
+            f"usual"
+        )
+    return value
+
+
+def check_columns(name: str, value: int | None, most: int, maker: str) -> None:
+    """Refuse a width that `maker` could not make in minutes, before anything is computed."""
+    if value is not None and value > most:
+        raise ValueError(
+            f"{name}={value:,} is more than {most:,} columns, the most that {maker} makes: a row "
+            f"of them would take {8 * value:,} bytes, and the map minutes to hours; use fewer "
+            f"columns, such as {name}=1024"
+        )
+
+
+def check_declared(estimator: Any) -> None:
+    """Check what the constructor itself tells: flags by their default, and the random state."""
+    for name, parameter in inspect.signature(type(estimator)).parameters.items():
+        if isinstance(parameter.default, bool):
+            check_flag(name, getattr(estimator, name))
+        elif name == "random_state":
+            check_seed(name, estimator.random_state)
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """`value` if it is True or False, or 1 or 0; else an error saying so."""
+    if not isinstance(value, Integral | np.bool_) or value not in (0, 1):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def check_seed(name: str, value: Any) -> None:
+    """Refuse what no random numbers can be drawn from."""
+    if value is None or value is np.random:
+        return
+    if isinstance(value, np.random.Generator | np.random.RandomState):
+        return
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
+        raise TypeError(
+            f"{name} must be a whole number such as 0, a NumPy Generator or RandomState, or None, "
+            f"got {value!r}"
+        )
+    if not 0 <= int(value) < 2**32:
+        raise ValueError(f"{name} must be from 0 to 2**32 - 1, got {value!r}")
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """`value` if it is one of `choices`; else an error that lists them."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
     return str(value)
 
 
 def check_positive(name: str, value: Any, *, example: str = "1.0") -> float:
     """`value` as a float if it is a positive finite number; else an error saying so."""
+    return _number(name, value, "positive", example, lambda number: 0 < number < np.inf)
+
+
+def check_not_negative(name: str, value: Any, *, example: str = "1.0") -> float:
+    """`value` as a float if it is a finite number of at least 0; else an error saying so."""
+    return _number(name, value, "non-negative", example, lambda number: 0 <= number < np.inf)
+
+
+def _number(
+    name: str, value: Any, kind: str, example: str, holds: Callable[[float], bool]
+) -> float:
     scalar = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
-    if isinstance(scalar, bool) or not isinstance(scalar, Real):
-        raise TypeError(f"{name} must be a positive number such as {example}, got {value!r}")
+    if isinstance(scalar, bool | np.bool_) or not isinstance(scalar, Real):
+        raise TypeError(f"{name} must be a {kind} number such as {example}, got {value!r}")
     try:
         number = float(scalar)
     except OverflowError:  # a whole number beyond all floats
         number = np.inf
-    if not 0 < number < np.inf:
-        raise ValueError(
-            f"{name} must be a positive finite number such as {example}, got {value!r}"
-        )
+    if not holds(number):
+        raise ValueError(f"{name} must be a {kind} finite number such as {example}, got {value!r}")
     return number
 
 
 def check_memory(n_bytes: int, what: str, hint: str) -> None:
     """Refuse, before anything is allocated, what cannot fit into this machine's memory."""
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if n_bytes > total:
+    free = _available_memory()
+    if n_bytes > free:
         raise ValueError(
-            f"{what} would take {n_bytes:,} bytes, and this machine has {total:,}; {hint}"
+            f"{what} would take {n_bytes:,} bytes, and this machine has {free:,} available; {hint}"
         )
 
 
+def _available_memory() -> int:
+    """Bytes that can be had without swapping, within the limit of a container."""
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    with contextlib.suppress(OSError, ValueError):
+        lines = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
+        limits.append(1024 * int(lines["MemAvailable"].split()[0]))
+    with contextlib.suppress(OSError, ValueError):  # "max" where there is none
+        limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return min(limits)
+
+
 def generator(random_state: Any) -> np.random.Generator:
-    """A NumPy generator from what scikit-learn calls a random state; seeds give fixed streams."""
+    """A NumPy generator from what scikit-learn calls a random state; seeds give fixed streams.
+
+    None draws from the system, never from NumPy's global state, which stays as it was.
+    """
+    if random_state is None:
+        return np.random.default_rng()
     if isinstance(random_state, np.random.Generator):
         return random_state
+    check_seed("random_state", random_state)
     seeds = check_random_state(random_state).randint(0, 2**31 - 1, size=4)
     return np.random.default_rng(seeds)
+
+
+def with_kernel_hint(init: Callable[..., None], write: str) -> Callable[..., None]:
+    """A constructor that tells what to write to whoever gives it gamma, as other libraries do."""
+
+    @functools.wraps(init)
+    def checked(self: Any, *args: Any, **parameters: Any) -> None:
+        if "gamma" in parameters and "gamma" not in inspect.signature(init).parameters:
+            gamma = parameters["gamma"]
+            name = type(self).__name__
+            raise TypeError(
+                f"{name} has no parameter gamma, its kernel has: write "
+                f"{name}({write.format(f'Gaussian({gamma!r})')})"
+            )
+        init(self, *args, **parameters)
+
+    return checked

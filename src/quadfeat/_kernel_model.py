@@ -13,13 +13,20 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ._blocks import check_plain
-from ._checks import check_choice, check_positive
+from ._checks import (
+    check_choice,
+    check_declared,
+    check_not_negative,
+    check_positive,
+    with_kernel_hint,
+)
 from ._identity import parameters_fingerprint
 from .adaptive import KernelFeatures
 from .data import Block, Source, _is_blocks, source
 from .distributed import ClusterStream, Partitions, is_collection
 from .features import FeatureMap, Matrix, moved
 from .fitting import Judge, RidgeFit, Rows, fit_ridge
+from .kernels import Kernel
 from .rules import Floats
 from .sampling import Drawn
 from .streaming import (
@@ -60,6 +67,12 @@ class KernelModel(BaseEstimator, ABC):
     n_features_in_: int
     _sums: NormalSums  # of the batches of partial_fit
     _target_rules: ClassVar[dict[str, Any]] = {}  # what scikit-learn is to check of y
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            hinted = with_kernel_hint(cls.__init__, "KernelFeatures({})")
+            cls.__init__ = hinted  # type: ignore[method-assign]
 
     # --- data in ----------------------------------------------------------------------------------
     def _source(
@@ -113,11 +126,19 @@ class KernelModel(BaseEstimator, ABC):
         }
 
     def _check(self) -> None:
+        check_declared(self)
+        if isinstance(self.features, Kernel):
+            raise TypeError(
+                f"features must be a feature map, and {self.features!r} is a kernel: write "
+                f"{type(self).__name__}(KernelFeatures({self.features!r}))"
+            )
         if not (self.features is None or isinstance(self.features, FeatureMap)):
             raise TypeError(
                 f"features must be a feature map such as KernelFeatures(n_components=1024), or "
                 f"None, got {self.features!r}"
             )
+        if self.features is not None:
+            self.features._check_parameters()
         if isinstance(self.alpha, str):
             check_choice("alpha", self.alpha, ("auto",))
         else:
@@ -128,11 +149,12 @@ class KernelModel(BaseEstimator, ABC):
                 check_positive("alpha", value)
         if self.dtype is not None:
             check_choice("dtype", self.dtype, DTYPES)
-        if self.checkpoint is not None and self.checkpoint_interval < 0:
-            raise ValueError(
-                f"checkpoint_interval must not be negative, got {self.checkpoint_interval!r}; "
-                f"60.0 writes once a minute"
+        if not (self.checkpoint is None or isinstance(self.checkpoint, str | os.PathLike)):
+            raise TypeError(
+                f"checkpoint must be a path such as 'fit.checkpoint', or None, got "
+                f"{self.checkpoint!r}"
             )
+        check_not_negative("checkpoint_interval", self.checkpoint_interval, example="60.0")
 
     def _opened_checkpoint(self, data: Source | Partitions | Once) -> Checkpoint:
         if self.checkpoint is None:

@@ -127,6 +127,8 @@ class KernelFeatures(FeatureMap):
     (500, 64)
     """
 
+    _most_columns = 2**16  # every candidate is made that wide
+
     def __init__(
         self,
         kernel: Kernel | None = None,

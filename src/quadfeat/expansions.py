@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from . import _engine, bounds, compression, eigenfunctions, landmarks, mercer
-from ._checks import check_count, generator
+from ._checks import check_columns, check_count, check_memory, generator
 from ._enclosure import ROUNDING
 from .features import FeatureMap, Matrix
 from .kernels import Kernel
@@ -23,6 +23,9 @@ def compressors(p: int) -> int:
 
 class ExpansionMap(FeatureMap):
     """A map around the data: k - z.z is positive semi-definite, so a residual bounds its error.
+
+    A row infinitely far from the data, whose kernel with every row of it is 0, has features 0 and
+    the residual k(0); no value of X is too large for `transform`.
 
     A final subclass names what it learns from the rows whether compressed or not, and the basis it
     makes of that.
@@ -44,8 +47,13 @@ class ExpansionMap(FeatureMap):
         self.compress = compress
         self.random_state = random_state
 
+    _most_columns = 2**16  # some minutes, as are 2**11 compressed ones of a wider pool
+
     def _check(self) -> None:
         check_count("n_components", self.n_components, example=256)
+        if self.compress:
+            maker = f"{type(self).__name__}(compress=True)"
+            check_columns("n_components", self.n_components, 2**11, maker)
 
     @abstractmethod
     def _learn(self, X: Matrix) -> Any:
@@ -187,7 +195,9 @@ class Landmarks(ExpansionMap):
 
     def _learn(self, X: Matrix) -> landmarks.Draw:
         rng = generator(self.random_state)
-        return landmarks.draw(self.kernel_, X, self.n_components, rng, compress=self.compress)
+        p = min(self.n_components, len(X))
+        check_memory(24 * p**2, f"n_components={p:,} landmarks", "use fewer columns")
+        return landmarks.draw(self.kernel_, X, p, rng, compress=self.compress)
 
     def _basis(self, X: Matrix, learnt: landmarks.Draw) -> landmarks.LandmarkBasis:
         return landmarks.landmarks_of(

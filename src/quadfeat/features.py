@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _engine, bounds, estimates, grids
 from ._blas import on_one_thread
-from ._checks import check_count, check_memory, generator
+from ._blocks import check_plain
+from ._checks import (
+    check_columns,
+    check_count,
+    check_declared,
+    check_memory,
+    generator,
+    with_kernel_hint,
+)
 from ._reference import FourierPlan, KroneckerPlan
 from .kernels import Gaussian, Group, Kernel
 from .rules import Floats, Rule
@@ -38,6 +46,12 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     # What is taken from every row before it is rounded to the precision of the features; set by a
     # model whose columns lie far from 0.
     _origin: Floats | None = None
+    _most_columns: ClassVar[int] = 2**22
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            cls.__init__ = with_kernel_hint(cls.__init__, "{}")  # type: ignore[method-assign]
 
     @on_one_thread
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -48,14 +62,11 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         X : array or CSR matrix (n, d)
         y : ignored
         """
+        check_plain("X", X, dates=True)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
         self.__dict__.pop("_origin", None)
-        self._check()
+        self._check_parameters()
         _check_squares(X)
-        if not (self.kernel is None or isinstance(self.kernel, Kernel)):
-            raise TypeError(
-                f"kernel must be a Kernel such as Gaussian(gamma=0.5), or None, got {self.kernel!r}"
-            )
         rows = _dense_rows(X)
         kernel = Gaussian("scale") if self.kernel is None else self.kernel
         self.kernel_ = kernel.resolve(rows)
@@ -69,8 +80,20 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             params.setdefault("kernel", Gaussian("scale"))
         return super().set_params(**params)
 
-    def _check(self) -> None:
+    def _check_parameters(self) -> None:
         """Refuse parameters that cannot work, before anything is computed."""
+        check_declared(self)
+        self._check()
+        for name in ("n_components", "max_components"):
+            most, maker = self._most_columns, type(self).__name__
+            check_columns(name, getattr(self, name, None), most, maker)
+        if not (self.kernel is None or isinstance(self.kernel, Kernel)):
+            raise TypeError(
+                f"kernel must be a Kernel such as Gaussian(gamma=0.5), or None, got {self.kernel!r}"
+            )
+
+    def _check(self) -> None:
+        """What the class has to say of its own parameters."""
 
     @abstractmethod
     def _build(self, X: Matrix) -> int:
@@ -228,6 +251,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _validated(self, X: Any) -> Any:
         check_is_fitted(self)
+        check_plain("X", X, dates=True)
         return validate_data(
             self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
         )

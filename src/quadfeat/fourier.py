@@ -19,6 +19,11 @@ from .kernels import Group, Kernel
 from .rules import Floats, Rule
 from .tolerances import MOST_NODES, AxisRules, GridSearch, columns_of
 
+# Beyond these, one-dimensional rules and the conditions of exactness take hours to make.
+_MOST_POINTS = 4096
+_MOST_LEVELS = 12
+_MOST_DEGREES = 100
+
 
 def _budgets(n_components: int, n_groups: int) -> list[int]:
     """Columns for each group: an even number of at least two, as equal as they can be."""
@@ -77,7 +82,7 @@ class DenseGrid(FourierMap):
         check_choice("rule", self.rule, ("auto", *rules.KINDS))
         counts = [self.n_points] if np.ndim(self.n_points) == 0 else list(self.n_points)
         for count in counts:
-            check_count("n_points", count, example=5)
+            check_count("n_points", count, maximum=_MOST_POINTS, example=5)
 
     def _build(self, X: Matrix) -> int:
         d = X.shape[1]
@@ -183,7 +188,7 @@ class SparseGrid(FourierMap):
         self.weights = weights
 
     def _check(self) -> None:
-        check_count("level", self.level, minimum=0, example=2)
+        check_count("level", self.level, minimum=0, maximum=_MOST_LEVELS, example=2)
         check_choice("weights", self.weights, ("nonnegative", "signed"))
 
     def _rules(self, X: Matrix) -> list[Rule]:
@@ -278,7 +283,7 @@ class SubsampledGrid(FourierMap):
 
     def _check(self) -> None:
         check_count("n_components", self.n_components, example=256)
-        check_count("n_points", self.n_points, example=5)
+        check_count("n_points", self.n_points, maximum=_MOST_POINTS, example=5)
 
     def _rules(self, X: Matrix) -> list[Rule]:
         make = AxisRules(("gauss", "equispaced"), reaches(X))
@@ -304,6 +309,9 @@ def per_group(
 ) -> list[Rule]:
     """A rule for each group within its share of the columns, or one for all."""
     budgets = _budgets(n_components, len(groups))
+    # Two columns a node, which is drawn, folded and packed: three copies.
+    n_bytes = sum(12 * own * len(group.axes) for group, own in zip(groups, budgets, strict=True))
+    check_memory(n_bytes, f"the nodes of n_components={n_components:,}", "use fewer columns")
     if budgets == [1]:
         return [zero_rule(len(groups[0].axes))]
     if not share:
@@ -352,7 +360,7 @@ class PolynomiallyExact(FourierMap):
         self.random_state = random_state
 
     def _check(self) -> None:
-        check_count("degree", self.degree, minimum=0, example=2)
+        check_count("degree", self.degree, minimum=0, maximum=_MOST_DEGREES, example=2)
         check_count("n_components", self.n_components, example=256)
 
     def _rules(self, X: Matrix) -> list[Rule]:

@@ -13,9 +13,10 @@ from math import comb
 from typing import Any, Self
 
 import numpy as np
+from numpy.random import RandomState
 from sklearn.utils import check_random_state
 
-from ._checks import check_positive
+from ._checks import check_positive, check_seed
 from ._kernel import Axes, Group, Kernel, Product, ProductAxis, Scaled, Subsets, Sum
 from ._stationary import (
     Cauchy,
@@ -164,7 +165,9 @@ class Anova(_SubsetKernel):
                 f"n_subsets must be between 1 and {comb(n_features, size)}, the number of subsets "
                 f"of {size} of {n_features} axes, got {n_subsets}"
             )
-        rng = check_random_state(random_state)
+        check_seed("random_state", random_state)
+        # None draws from the system: NumPy's global state stays as it was.
+        rng = RandomState() if random_state is None else check_random_state(random_state)
         found: dict[tuple[int, ...], None] = {}
         while len(found) < n_subsets:
             found[tuple(sorted(rng.choice(n_features, size=size, replace=False).tolist()))] = None

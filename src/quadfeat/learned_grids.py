@@ -43,6 +43,8 @@ class ReweightedGrid(FourierMap):
     random_state : int, RandomState or None
     """
 
+    _most_columns = 2**12  # the solver's cost grows with the cube
+
     def __init__(
         self,
         kernel: Kernel | None = None,
@@ -82,6 +84,9 @@ class ReweightedGrid(FourierMap):
         unseen = X[order[n_seen : n_seen + self.n_samples]].astype(np.float64)
         if self.n_components == 1 and len(self._groups) == 1:
             return [zero_rule(X.shape[1])]
+        check_memory(
+            24 * n_seen**2, f"n_samples={self.n_samples}: a Gram matrix", "n_samples=500 will do"
+        )
         gram, select = self.kernel_(seen), _SELECTIONS[self.selection]
         for pool in self._pools(X, rng):
             check_memory(
@@ -211,6 +216,8 @@ class FramedGrid(FourierMap):
     kernel : Gaussian, default Gaussian("scale")
     n_components : int, columns
     """
+
+    _most_columns = 2**14  # a minute or two
 
     def __init__(self, kernel: Kernel | None = None, *, n_components: int = 256) -> None:
         self.kernel = kernel

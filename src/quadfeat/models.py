@@ -472,6 +472,11 @@ class KernelClassifier(ClassifierMixin, KernelModel):
                     f"class_weight of {name!r} must be a number such as 2.0, not below 0, got "
                     f"{factor:g}"
                 )
+        if not factors.any():
+            raise ValueError(
+                f"class_weight={self.class_weight!r} gives every class of y the weight 0; give one "
+                f"of them a weight such as 1.0"
+            )
         return factors
 
     def _encoded(self, block: Block) -> tuple[Any, Any]:

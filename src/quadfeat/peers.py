@@ -6,7 +6,7 @@ from abc import abstractmethod
 from typing import Any
 
 from . import randomized
-from ._checks import check_choice, check_count, check_memory, generator
+from ._checks import check_choice, check_count, generator
 from .features import FourierMap, Matrix
 from .fourier import per_group, zero_rule
 from .kernels import Group, Kernel
@@ -34,7 +34,6 @@ class _Randomized(FourierMap):
 
         def one(group: Group, budget: int) -> Rule:
             d, pairs = len(group.axes), self._pairs(budget)
-            check_memory(8 * pairs * d, f"n_components={self.n_components}", "use fewer columns")
             return draw(group.kernel, pairs, d, rng) if pairs else zero_rule(d)
 
         return per_group(self._groups, self.n_components, self.share_groups, one)

@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -163,17 +164,55 @@ Output<T> output_of(const Target<T>& out, index rows, index columns, int way) {
     return {out.data(), rows, columns, rows > 1 ? index(out.stride(0)) : columns, chosen};
 }
 
+// Asks Python now and then whether a signal came whose handler raises, as that of Ctrl-C does. Handlers
+// run on Python's main thread only: on others there is nothing to ask, and no lock to wait for.
+class Signals {
+   public:
+    // To be made with Python's lock, and asked without, once per block of so many output elements.
+    explicit Signals(index block_elements)
+        : every_(kElements / std::max<index>(block_elements, 1) + 1), next_(Clock::now() + kPause) {
+        const nb::module_ threading = nb::module_::import_("threading");
+        asks_ = threading.attr("main_thread")().attr("ident").equal(threading.attr("get_ident")());
+    }
+
+    bool operator()() {
+        if (!asks_ || ++blocks_ % every_ != 0 || Clock::now() < next_) return false;
+        next_ = Clock::now() + kPause;
+        nb::gil_scoped_acquire lock;
+        return PyErr_CheckSignals() != 0;
+    }
+
+   private:
+    using Clock = std::chrono::steady_clock;
+    static constexpr auto kPause = std::chrono::milliseconds(50);
+    static constexpr index kElements = 1 << 14;  // of which the clock takes no time
+
+    index every_, blocks_ = 0;
+    Clock::time_point next_;
+    bool asks_;
+};
+
 // All rows of X through one kernel, blocks of them on several threads, without Python's lock.
 template <class T, class Work>
 Status run_kernel(const Work& work, const Input<T>& in, const Output<T>& to, index block,
                   index threads, index (*scratch_bytes)(const Work&, const Input<T>&),
                   Status (*kernel)(const Work&, const Input<T>&, const Output<T>&, index, index,
                                    void*)) {
-    nb::gil_scoped_release release;
-    return share_rows(in.rows, to.columns, block, threads, scratch_bytes(work, in),
-                      [&](index begin, index end, void* scratch) {
-                          return kernel(work, in, to, begin, end, scratch);
-                      });
+    const auto all = [&](auto interrupted) {
+        nb::gil_scoped_release release;
+        return share_rows(
+            in.rows, to.columns, block, threads, scratch_bytes(work, in),
+            [&](index begin, index end, void* scratch) {
+                return kernel(work, in, to, begin, end, scratch);
+            },
+            interrupted);
+    };
+    // Below this many products a call is over within milliseconds.
+    constexpr double kShort = 1 << 22;
+    if (double(in.rows) * double(in.columns) * double(to.columns) < kShort) return all(Never{});
+    const Status status = all(Signals(block * to.columns));
+    if (status == Status::interrupted) throw nb::python_error();
+    return status;
 }
 
 void check_status(Status status) {

@@ -136,7 +136,7 @@ struct MercerWork {
     index most_groups, most_directions, most_entries;  // of a chunk
 };
 
-enum class Status : int { ok = 0, overflow = 1 };
+enum class Status : int { ok = 0, overflow = 1, interrupted = 2 };
 
 // Scratch a thread needs, in bytes; it is aligned to a cache line.
 // `run` evaluates rows [begin, end), at most kBlockRows of them.

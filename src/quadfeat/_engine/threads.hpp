@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -47,12 +46,54 @@ struct FreeDeleter {
     void operator()(void* p) const { std::free(p); }
 };
 
-// run(begin, end, scratch) for blocks that cover [0, rows), each by whichever thread is free. A block
-// gives the same bits whoever runs it and wherever it starts, so neither matters for the answer.
+// The threads that help a call. However it is left, they are told to stop, and joined.
+class Helpers {
+   public:
+    explicit Helpers(std::atomic<bool>& sent, std::atomic<bool>& stop) : sent_(sent), stop_(stop) {}
+    Helpers(const Helpers&) = delete;
+    ~Helpers() {
+        stop_.store(true, std::memory_order_relaxed);
+        join();
+    }
+
+    // help(thread) for threads 1, 2, ... below `threads`, or as many of them as the system gives.
+    template <class Help>
+    void start(index threads, const Help& help) {
+        try {
+            started_.reserve(std::size_t(threads - 1));
+            for (index t = 1; t < threads; ++t) {
+                started_.emplace_back(help, t);
+                send_elsewhere(started_.back());
+            }
+        } catch (...) {
+            // A system out of threads throws a system_error; out of memory, a bad_alloc, perhaps while
+            // it makes the other. Those that run share the rows.
+        }
+        sent_.store(true, std::memory_order_release);
+    }
+
+    void join() {
+        sent_.store(true, std::memory_order_release);
+        for (std::thread& thread : started_) thread.join();
+        started_.clear();
+    }
+
+   private:
+    std::atomic<bool>&sent_, &stop_;
+    std::vector<std::thread> started_;
+};
+
+struct Never {
+    bool operator()() const { return false; }
+};
+
+// run(begin, end, scratch) for blocks that cover [0, rows), each by whichever thread is free; it must
+// not throw. A block gives the same bits whoever runs it and wherever it starts, so neither matters for
+// the answer. The calling thread asks `interrupted` after each of its blocks, and if so all stop.
 // Threads live for this call only: nothing survives to be broken by a fork.
-template <class Run>
+template <class Run, class Interrupted = Never>
 Status share_rows(index rows, index columns, index block, index threads, index scratch_bytes,
-                  Run run) {
+                  Run run, Interrupted interrupted = {}) {
     const index worth = rows * std::max<index>(columns, 1) / kElementsPerThread + 1;
     threads = std::max<index>(1, std::min({threads, worth, rows}));
     const index step =
@@ -63,36 +104,33 @@ Status share_rows(index rows, index columns, index block, index threads, index s
     if (!memory) throw std::bad_alloc();
 
     std::atomic<index> next{0};
+    std::atomic<bool> stop{false}, sent{false};
     std::atomic<int> status{int(Status::ok)};
-    const auto work = [&](index thread) {
+    const auto end_with = [&](Status result) {
+        status.store(int(result), std::memory_order_relaxed);
+        stop.store(true, std::memory_order_relaxed);
+    };
+    const auto work = [&](index thread, auto& asked) {
         void* scratch = static_cast<char*>(memory.get()) + thread * room;
         for (;;) {
             const index begin = next.fetch_add(step, std::memory_order_relaxed);
-            if (begin >= rows || status.load(std::memory_order_relaxed) != int(Status::ok)) return;
+            if (begin >= rows || stop.load(std::memory_order_relaxed)) return;
             const Status result = run(begin, std::min(begin + step, rows), scratch);
-            if (result != Status::ok) status.store(int(result), std::memory_order_relaxed);
+            if (result != Status::ok) end_with(result);
+            else if (asked()) end_with(Status::interrupted);
         }
     };
     // A thread that has ended has no number, and sending it would send the caller instead, for good:
     // none ends before all are sent.
-    std::atomic<bool> sent{false};
     const auto help = [&](index thread) {
-        work(thread);
+        Never never;
+        work(thread, never);
         while (!sent.load(std::memory_order_acquire)) std::this_thread::yield();
     };
-    std::vector<std::thread> others;
-    others.reserve(std::size_t(threads - 1));
-    try {
-        for (index t = 1; t < threads; ++t) {
-            others.emplace_back(help, t);
-            send_elsewhere(others.back());
-        }
-    } catch (const std::system_error&) {
-        // The system gives no more threads: those that run share the rows.
-    }
-    sent.store(true, std::memory_order_release);
-    work(0);
-    for (std::thread& other : others) other.join();
+    Helpers helpers(sent, stop);
+    helpers.start(threads, help);
+    work(0, interrupted);
+    helpers.join();
     return Status(status.load());
 }
 
