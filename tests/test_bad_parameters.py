@@ -138,9 +138,9 @@ def test_constructors_still_tell_their_parameters():
 @pytest.mark.parametrize("kind", MODELS)
 def test_bad_weights_of_rows_and_classes_are_named(kind):
     model = kind(QUICK, alpha=1.0)
-    with pytest.raises(ValueError, match=r"sample_weight.*1e\+308.*divide all by their mean"):
+    with pytest.raises(ValueError, match=r"sample_weight.*1e\+308.*divide them by their mean"):
         model.fit(X, Y, sample_weight=np.full(len(X), 1e308))
-    with pytest.raises(ValueError, match=r"sample_weight.*1e\+308.*divide all by their mean"):
+    with pytest.raises(ValueError, match=r"sample_weight.*1e\+308.*divide them by their mean"):
         model.fit([(X, Y, np.full(len(X), 1e308))])
 
 
