@@ -100,6 +100,11 @@ def _gauss_rule(axis: Axis, n: int) -> Rule | None:
         return _gauss_rule(axis, n - 1) if n > 2 else None
 
 
+def _mass(rule: Rule) -> float:
+    """A bound of |rule| anywhere."""
+    return float(np.abs(rule.weights).sum()) * (1 + 1e-12)
+
+
 def _rule_derivatives(rule: Rule) -> Floats:
     powers: Floats = np.abs(rule.nodes) ** np.arange(_ORDERS[-1] + 1.0)
     return np.asarray(np.abs(rule.weights) @ powers * (1 + 1e-12))
@@ -173,11 +178,12 @@ def _enclose(function: _Function, breaks: Floats) -> tuple[Floats, Floats] | Non
     target = max(1e-4 * size, 1e-18)
     choices = []
     for p in _ORDERS:
-        slope = float(function.derivatives[p])
+        slope = max(float(function.derivatives[p]), 1e-300)
         if isfinite(slope):
-            half = 2 * (target * factorial(p) / (2 * max(slope, 1e-300))) ** (1 / p)
+            half = 2 * (target * factorial(p) / (2 * slope)) ** (1 / p)
             panels = min(max(1, ceil(min(reach / (2 * half), 1e9))), 2**16 // p)
-            remainder = 2 * (reach / (4 * panels)) ** p / factorial(p) * slope
+            with np.errstate(over="ignore"):
+                remainder = float(2 * np.float64(reach / (4 * panels)) ** p / factorial(p) * slope)
             choices.append((remainder > target, p * panels, p, panels, remainder))
     if not choices or not isfinite(function.noise):
         return None
@@ -272,7 +278,8 @@ class _AxisCells:
         approximate = _q(rule, self.reach)
         bounds = self.of(_minus(self._k, approximate))
         if bounds is not None:
-            return bounds
+            most = 1 + _mass(rule)
+            return np.maximum(bounds[0], -most), np.minimum(bounds[1], most)
         if not _decreasing(self.axis):
             raise ValueError(
                 f"no certificate for {self.axis!r}: its spectrum has no second moment and its "
@@ -286,9 +293,9 @@ class _AxisCells:
 
     def difference(self, finer: Rule, coarser: Rule | None) -> tuple[Floats, Floats]:
         """The least and largest finer - coarser on each cell."""
-        function = _q(finer, self.reach)
+        function, most = _q(finer, self.reach), _mass(finer)
         if coarser is not None:
-            function = _minus(function, _q(coarser, self.reach))
+            function, most = _minus(function, _q(coarser, self.reach)), most + _mass(coarser)
         bounds = self.of(function)
         assert bounds is not None
-        return bounds
+        return np.maximum(bounds[0], -most), np.minimum(bounds[1], most)

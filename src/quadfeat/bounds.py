@@ -22,6 +22,7 @@ from ._enclosure import (
     _AxisCells,
     _falls,
     _level_edges,
+    _mass,
     _square_edges,
     axis_key,
     shared_axes,
@@ -385,8 +386,7 @@ def _grid_cells(
         own = _AxisCells(axis, own_edges)
         least, largest = own.error(rule)
         bottom, top = own.kernel()
-        mass = float(np.abs(rule.weights).sum()) * (1 + 1e-12)
-        power = _Cells(np.maximum(largest, 0), np.maximum(-least, 0), top, bottom, mass)
+        power = _Cells(np.maximum(largest, 0), np.maximum(-least, 0), top, bottom, _mass(rule))
         count = counts[key]
         while True:
             if count % 2:
