@@ -169,9 +169,10 @@ def _enclose(function: _Function, breaks: Floats) -> tuple[Floats, Floats] | Non
     """The least and largest value on each cell between `breaks`; None if nothing is known.
 
     On panels of half-width r the function is its Chebyshev interpolant of p points up to
-    2 (r/2)^p / p! sup|f^(p)|, and a polynomial is on a cell of width h no further beyond its values
-    at the ends than h^2 / 8 sup|second derivative|, read off its coefficients. So the slack is
-    small beside the function itself, even where that is 1e-15 and its derivatives' bounds are 1.
+    2 (r/2)^p / p! sup|f^(p)|, and a polynomial is on an interval of width h no further beyond its
+    values at the ends than h^2 / 8 sup|second derivative|, read off its coefficients. So the slack
+    is small beside the function itself, even where that is 1e-15 and its derivatives' bounds are
+    1. Cells are cut where panels end: the polynomials of two panels do not meet smoothly.
     """
     values = function.value(breaks.astype(_LONG))
     reach, size = float(breaks[-1]), float(np.abs(values).max())
@@ -195,20 +196,21 @@ def _enclose(function: _Function, breaks: Floats) -> tuple[Floats, Floats] | Non
     k = np.arange(p)
     transform = (np.cos(np.outer(k, angle)) * (2 / p)).astype(_LONG)
     coefficient = np.abs(function.value(at) @ transform.T).astype(np.float64)
-    bend = coefficient @ (k**2 * (k**2 - 1) / 3) / max(half, 1e-300) ** 2
-    width = np.diff(breaks)
-    first = np.clip((breaks[:-1] / (2 * half)).astype(int), 0, panels - 1) if half else 0
-    last = np.clip(np.ceil(breaks[1:] / (2 * half)).astype(int) - 1, 0, panels - 1) if half else 0
-    bend = bend * (1 + 1e-9)
-    local = np.maximum(bend[first], bend[last])
-    if np.any(last - np.asarray(first) > 1):
-        local = np.full(len(width), bend.max())
+    bend = coefficient @ (k**2 * (k**2 - 1) / 3) / max(half, 1e-300) ** 2 * (1 + 1e-9)
+    ends = np.unique(np.concatenate([breaks, 2 * half * np.arange(1, panels)]))
+    panel = np.searchsorted(2 * half * np.arange(1, panels), (ends[1:] + ends[:-1]) / 2)
+    if len(ends) > len(breaks):
+        values = function.value(ends.astype(_LONG))
     lebesgue = 2 / pi * log(p) + 1
-    slack = width**2 / 8 * local + 2 * (remainder + lebesgue * function.noise) + function.noise
-    slack += 1e-18 * size
+    slack = np.diff(ends) ** 2 / 8 * bend[panel]
+    slack += 2 * (remainder + lebesgue * function.noise) + function.noise + 1e-18 * size
     low = np.minimum(values[:-1], values[1:]).astype(np.float64) - slack
     high = np.maximum(values[:-1], values[1:]).astype(np.float64) + slack
-    return _down_ulp(low), -_down_ulp(-high)
+    starts = np.searchsorted(ends, breaks[:-1])
+    return (
+        _down_ulp(np.minimum.reduceat(low, starts)),
+        -_down_ulp(-np.maximum.reduceat(high, starts)),
+    )
 
 
 def _down_ulp(x: Floats) -> Floats:
