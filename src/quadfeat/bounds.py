@@ -306,7 +306,6 @@ def _combine(a: _Cells, b: _Cells, cells: int, ball: bool) -> _Cells:
         b_high, b_low, b_top, b_bottom = b.high[:m], b.low[:m], b.top[:m], b.bottom[:m]
         q_a = min(a.mass, most + under)
         plus = most * b_high + np.maximum(over * b_gap[:m], 0.0)
-        np.maximum(plus, over * b_top, out=plus)
         minus = np.minimum(most * b_low + under * q_b[:m], q_a * b_low + under * b_top)
         if over > 0:
             mixed = np.minimum(
