@@ -308,14 +308,11 @@ def _combine(a: _Cells, b: _Cells, cells: int, ball: bool) -> _Cells:
         plus = most * b_high + np.maximum(over * b_gap[:m], 0.0)
         minus = np.minimum(most * b_low + under * q_b[:m], q_a * b_low + under * b_top)
         if over > 0:
-            mixed = np.minimum(
-                over * b_sum[:m] - least * b_low, over * b.mass - min(least, 0) * b_low
-            )
+            mixed = np.minimum(over * b_sum[:m] - least * b_low, over * b.mass)
             np.maximum(plus, mixed, out=plus)
             np.maximum(minus, over * (b_high - b_bottom) - least * b_high, out=minus)
         if under > 0:
-            dip = np.minimum(b_bottom, 0.0) * under
-            mixed = np.minimum((most + under) * b_high - b_bottom * under, a.mass * b_high - dip)
+            mixed = np.minimum((most + under) * b_high - b_bottom * under, a.mass * b_high)
             np.maximum(plus, mixed, out=plus)
         if positive:
             tops, bottoms = most * b_top, least * b_bottom
