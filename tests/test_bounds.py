@@ -461,7 +461,7 @@ def test_limits_hold_as_often_as_they_say(confidence):
     true_rms, q90 = 0.1 * np.sqrt(1 / 3), 0.09
     for _ in range(1000):
         errors = 0.1 * rng.uniform(-1, 1, size=500)
-        found = estimates.estimate(errors, confidence=confidence, largest=0.1, quantiles=(0.9,))
+        found = estimates.estimate(errors, confidence=confidence, bound=0.1, quantiles=(0.9,))
         held += [
             found.rms_limit >= true_rms,
             found.quantile_limits[0.9] >= q90,
@@ -494,7 +494,7 @@ def test_the_limit_of_the_rms_is_within_twice_the_rms():
     rng = np.random.default_rng(0)
     found = estimates.estimate(0.03 * rng.normal(size=100_000))
     assert found.rms_limit <= 2 * found.rms
-    proven = estimates.estimate(np.clip(1e-6 * rng.normal(size=100_000), -1e-5, 1e-5), largest=1e-5)
+    proven = estimates.estimate(np.clip(1e-6 * rng.normal(size=100_000), -1e-5, 1e-5), bound=1e-5)
     assert proven.rms_limit <= 1.1 * proven.rms
 
 
@@ -511,8 +511,8 @@ def test_pairs_say_what_they_are_a_sample_of():
 
 
 def test_too_few_pairs_leave_the_proven_range():
-    found = estimates.estimate([0.1, 0.2], largest=0.3)
+    found = estimates.estimate([0.1, 0.2], bound=0.3)
     assert found.rms_limit == 0.3
     assert set(found.quantile_limits.values()) == {0.3}
-    with pytest.raises(ValueError, match="exceeds largest"):
-        estimates.estimate([0.1, 0.4], largest=0.3)
+    with pytest.raises(ValueError, match="exceeds bound"):
+        estimates.estimate([0.1, 0.4], bound=0.3)

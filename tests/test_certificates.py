@@ -7,6 +7,8 @@ from scipy import sparse
 from sklearn.base import clone
 
 import quadfeat as qf
+from quadfeat import bounds
+from quadfeat._any_rule import cover_bound
 from quadfeat.estimates import Estimate
 
 X = np.random.default_rng(0).uniform(-1, 1, size=(300, 3))
@@ -262,6 +264,27 @@ def test_what_rounding_adds_to_the_certificate_of_landmarks_is_no_more_than_it_m
     # Eigenvalues below m eps of the largest, about m, are cut off: |W| <= 1 / sqrt(m eps), so that
     # 8 eps sqrt(m) |W| <= 8 sqrt(eps), and coefficients within the data are far smaller than W.
     assert features.certificate(rows[:200]).value < 16 * np.sqrt(np.finfo(float).eps)
+
+
+@pytest.mark.parametrize("name", ["dense", "dense-laplacian", "sparse", "polynomially-exact"])
+@pytest.mark.parametrize("size", [1e20, 1e100, 1e150, 1e151, 1e300])
+def test_a_huge_region_is_refused_in_words(name, size, monkeypatch):
+    """Without an overflow on the way, whose warning is an error here."""
+    cover = bounds.cover_bound
+    monkeypatch.setattr(bounds, "cover_bound", lambda *given: cover(*given[:3], 1e4))
+    features = CERTIFIED[name]().fit(X)
+    huge = {"diameter": size}, {"box": [size, 1.0, 0.0]}, {"X": size / 8 * np.eye(3)}
+    for region in huge:
+        with pytest.raises(ValueError, match=r"nothing below k\(0\)|to 1e\+150|values up to"):
+            features.certificate(**region)
+
+
+def test_a_region_of_one_point_is_covered_at_once():
+    """There errors are rounding, and no box is ever small beside the largest seen."""
+    region = bounds.Region.of(d=2, diameter=0.0).on(np.arange(2))
+    rule, kernel = qf.Rule(np.ones((1, 2)), np.ones(1)), qf.Gaussian(0.5)
+    # More boxes than one would exceed this budget, and leave what is known of that one: 2.
+    assert cover_bound(kernel, rule, region, budget=100) <= 1e-13
 
 
 @pytest.mark.parametrize(

@@ -309,6 +309,8 @@ def test_a_map_of_one_s_own_needs_two_methods_and_its_error_is_bounded_by_its_le
     )
     found = fitted.error(data[:50], data[50:], n_pairs=500)
     assert found.largest <= fitted._largest_error(data[:50], data[50:])
+    anywhere = fitted.error(data, n_pairs=100)  # lengths of these rows say nothing of new ones
+    assert anywhere.rms_limit == np.inf > anywhere.quantile_limits[0.9]
     with pytest.raises(ValueError, match=r"nothing is proven about _Halves; error\(X\)"):
         fitted.certificate(diameter=1.0)
     with pytest.raises(TypeError, match="_build"):

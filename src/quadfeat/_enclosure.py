@@ -100,6 +100,11 @@ def _gauss_rule(axis: Axis, n: int) -> Rule | None:
         return _gauss_rule(axis, n - 1) if n > 2 else None
 
 
+def _mass(rule: Rule) -> float:
+    """A bound of |rule| anywhere."""
+    return float(np.abs(rule.weights).sum()) * (1 + 1e-12)
+
+
 def _rule_derivatives(rule: Rule) -> Floats:
     powers: Floats = np.abs(rule.nodes) ** np.arange(_ORDERS[-1] + 1.0)
     return np.asarray(np.abs(rule.weights) @ powers * (1 + 1e-12))
@@ -166,20 +171,22 @@ def _enclose(function: _Function, breaks: Floats) -> tuple[Floats, Floats] | Non
     """The least and largest value on each cell between `breaks`; None if nothing is known.
 
     On panels of half-width r the function is its Chebyshev interpolant of p points up to
-    2 (r/2)^p / p! sup|f^(p)|, and a polynomial is on a cell of width h no further beyond its values
-    at the ends than h^2 / 8 sup|second derivative|, read off its coefficients. So the slack is
-    small beside the function itself, even where that is 1e-15 and its derivatives' bounds are 1.
+    2 (r/2)^p / p! sup|f^(p)|, and a polynomial is on an interval of width h no further beyond its
+    values at the ends than h^2 / 8 sup|second derivative|, read off its coefficients. So the slack
+    is small beside the function itself, even where that is 1e-15 and its derivatives' bounds are
+    1. Cells are cut where panels end: the polynomials of two panels do not meet smoothly.
     """
     values = function.value(breaks.astype(_LONG))
     reach, size = float(breaks[-1]), float(np.abs(values).max())
     target = max(1e-4 * size, 1e-18)
     choices = []
     for p in _ORDERS:
-        slope = float(function.derivatives[p])
+        slope = max(float(function.derivatives[p]), 1e-300)
         if isfinite(slope):
-            half = 2 * (target * factorial(p) / (2 * max(slope, 1e-300))) ** (1 / p)
+            half = 2 * (target * factorial(p) / (2 * slope)) ** (1 / p)
             panels = min(max(1, ceil(min(reach / (2 * half), 1e9))), 2**16 // p)
-            remainder = 2 * (reach / (4 * panels)) ** p / factorial(p) * slope
+            with np.errstate(over="ignore"):
+                remainder = float(2 * np.float64(reach / (4 * panels)) ** p / factorial(p) * slope)
             choices.append((remainder > target, p * panels, p, panels, remainder))
     if not choices or not isfinite(function.noise):
         return None
@@ -191,20 +198,21 @@ def _enclose(function: _Function, breaks: Floats) -> tuple[Floats, Floats] | Non
     k = np.arange(p)
     transform = (np.cos(np.outer(k, angle)) * (2 / p)).astype(_LONG)
     coefficient = np.abs(function.value(at) @ transform.T).astype(np.float64)
-    bend = coefficient @ (k**2 * (k**2 - 1) / 3) / max(half, 1e-300) ** 2
-    width = np.diff(breaks)
-    first = np.clip((breaks[:-1] / (2 * half)).astype(int), 0, panels - 1) if half else 0
-    last = np.clip(np.ceil(breaks[1:] / (2 * half)).astype(int) - 1, 0, panels - 1) if half else 0
-    bend = bend * (1 + 1e-9)
-    local = np.maximum(bend[first], bend[last])
-    if np.any(last - np.asarray(first) > 1):
-        local = np.full(len(width), bend.max())
+    bend = coefficient @ (k**2 * (k**2 - 1) / 3) / max(half, 1e-300) ** 2 * (1 + 1e-9)
+    ends = np.unique(np.concatenate([breaks, 2 * half * np.arange(1, panels)]))
+    panel = np.searchsorted(2 * half * np.arange(1, panels), (ends[1:] + ends[:-1]) / 2)
+    if len(ends) > len(breaks):
+        values = function.value(ends.astype(_LONG))
     lebesgue = 2 / pi * log(p) + 1
-    slack = width**2 / 8 * local + 2 * (remainder + lebesgue * function.noise) + function.noise
-    slack += 1e-18 * size
+    slack = np.diff(ends) ** 2 / 8 * bend[panel]
+    slack += 2 * (remainder + lebesgue * function.noise) + function.noise + 1e-18 * size
     low = np.minimum(values[:-1], values[1:]).astype(np.float64) - slack
     high = np.maximum(values[:-1], values[1:]).astype(np.float64) + slack
-    return _down_ulp(low), -_down_ulp(-high)
+    starts = np.searchsorted(ends, breaks[:-1])
+    return (
+        _down_ulp(np.minimum.reduceat(low, starts)),
+        -_down_ulp(-np.maximum.reduceat(high, starts)),
+    )
 
 
 def _down_ulp(x: Floats) -> Floats:
@@ -274,7 +282,8 @@ class _AxisCells:
         approximate = _q(rule, self.reach)
         bounds = self.of(_minus(self._k, approximate))
         if bounds is not None:
-            return bounds
+            most = 1 + _mass(rule)
+            return np.maximum(bounds[0], -most), np.minimum(bounds[1], most)
         if not _decreasing(self.axis):
             raise ValueError(
                 f"no certificate for {self.axis!r}: its spectrum has no second moment and its "
@@ -288,9 +297,9 @@ class _AxisCells:
 
     def difference(self, finer: Rule, coarser: Rule | None) -> tuple[Floats, Floats]:
         """The least and largest finer - coarser on each cell."""
-        function = _q(finer, self.reach)
+        function, most = _q(finer, self.reach), _mass(finer)
         if coarser is not None:
-            function = _minus(function, _q(coarser, self.reach))
+            function, most = _minus(function, _q(coarser, self.reach)), most + _mass(coarser)
         bounds = self.of(function)
         assert bounds is not None
-        return bounds
+        return np.maximum(bounds[0], -most), np.minimum(bounds[1], most)

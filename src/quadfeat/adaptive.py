@@ -247,7 +247,13 @@ class KernelFeatures(FeatureMap):
         reached = []
         for width in widths:
             chosen, report = self._best(seen, width, rng)
-            error = chosen.error(unseen.astype(np.float64), n_pairs=10_000, random_state=rng)
+            # Any of the widths may be taken by mistake: 5% are for all of them together.
+            error = chosen.error(
+                unseen.astype(np.float64),
+                n_pairs=10_000,
+                confidence=1 - 0.05 / len(widths),
+                random_state=rng,
+            )
             reached.append((error.quantile_limits[0.999], width, report.chosen))
             if error.quantile_limits[0.999] <= tol:
                 reason = (
@@ -276,6 +282,9 @@ class KernelFeatures(FeatureMap):
 
     def _certify(self, region: bounds.Region, X: Floats | None) -> bounds.Certificate:
         return self.map_._certify(region, X)
+
+    def _largest_anywhere(self) -> float:
+        return self.map_._largest_anywhere()
 
     def _largest_error(self, X: Floats, Y: Floats) -> float:
         return self.map_._largest_error(X, Y)

@@ -22,6 +22,7 @@ from ._enclosure import (
     _AxisCells,
     _falls,
     _level_edges,
+    _mass,
     _square_edges,
     axis_key,
     shared_axes,
@@ -305,17 +306,13 @@ def _combine(a: _Cells, b: _Cells, cells: int, ball: bool) -> _Cells:
         b_high, b_low, b_top, b_bottom = b.high[:m], b.low[:m], b.top[:m], b.bottom[:m]
         q_a = min(a.mass, most + under)
         plus = most * b_high + np.maximum(over * b_gap[:m], 0.0)
-        np.maximum(plus, over * b_top, out=plus)
         minus = np.minimum(most * b_low + under * q_b[:m], q_a * b_low + under * b_top)
         if over > 0:
-            mixed = np.minimum(
-                over * b_sum[:m] - least * b_low, over * b.mass - min(least, 0) * b_low
-            )
+            mixed = np.minimum(over * b_sum[:m] - least * b_low, over * b.mass)
             np.maximum(plus, mixed, out=plus)
             np.maximum(minus, over * (b_high - b_bottom) - least * b_high, out=minus)
         if under > 0:
-            dip = np.minimum(b_bottom, 0.0) * under
-            mixed = np.minimum((most + under) * b_high - b_bottom * under, a.mass * b_high - dip)
+            mixed = np.minimum((most + under) * b_high - b_bottom * under, a.mass * b_high)
             np.maximum(plus, mixed, out=plus)
         if positive:
             tops, bottoms = most * b_top, least * b_bottom
@@ -385,8 +382,7 @@ def _grid_cells(
         own = _AxisCells(axis, own_edges)
         least, largest = own.error(rule)
         bottom, top = own.kernel()
-        mass = float(np.abs(rule.weights).sum()) * (1 + 1e-12)
-        power = _Cells(np.maximum(largest, 0), np.maximum(-least, 0), top, bottom, mass)
+        power = _Cells(np.maximum(largest, 0), np.maximum(-least, 0), top, bottom, _mass(rule))
         count = counts[key]
         while True:
             if count % 2:

@@ -121,6 +121,12 @@ class ExpansionMap(FeatureMap):
             self._worst(X), f"pairs of these {len(X)} rows", "sqrt(r(x) r(y))"
         )
 
+    def _largest_anywhere(self) -> float:
+        # k - z.z and z.z are positive semi-definite, so the residual is between 0 and k(0), its
+        # value where all features are 0.
+        nowhere = np.zeros((1, self._n_features_out))
+        return 1.0 + float(self._rounding(nowhere)[0]) / self._at_zero()
+
     def _largest_error(self, X: Floats, Y: Floats) -> float:
         return float(np.sqrt(self._worst(X) * self._worst(Y)))
 

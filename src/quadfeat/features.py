@@ -205,6 +205,13 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         answer names: pairs of new rows while there are twice as many rows as pairs, else pairs of
         these rows.
 
+        Limits of quantiles are order statistics. That of the RMS also needs a proven bound of
+        every error in the population, which the answer gives as `bound`. For pairs of these rows
+        that is a certificate or a residual, often as small as the errors. New rows may be far
+        from all of these: for them it is 1 for expansions, 1 + sum |weights| / k(0) for Fourier
+        maps, which is 2 where no weight is negative, and infinite for a map of one's own. So the
+        RMS of n pairs of new rows is never limited to less than 2.9 bound / sqrt(n) at 95%.
+
         Parameters
         ----------
         X : array (n, d)
@@ -232,10 +239,18 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             x, y = X[left[some]], other[right[some]]
             approximate = np.einsum("ij,j,ij->i", self._features(x), self.signs_, self._features(y))
             errors[some] = (approximate - self.kernel_.at(x - y)) / at_zero
-        largest = max(self._largest_error(X, other), float(np.abs(errors).max()))
+        anywhere = population == estimates.NEW_ROWS
+        bound = self._largest_anywhere() if anywhere else self._largest_error(X, other)
         return estimates.estimate(
-            errors, confidence=confidence, largest=largest, population=population
+            errors,
+            confidence=confidence,
+            bound=max(bound, float(np.abs(errors).max())),
+            population=population,
         )
+
+    def _largest_anywhere(self) -> float:
+        """A proven bound of the error, relative to k(0), on pairs of any rows at all."""
+        return np.inf
 
     def _largest_error(self, X: Floats, Y: Floats) -> float:
         """A proven bound of the error, relative to k(0), on pairs of a row of X and one of Y."""
@@ -309,12 +324,15 @@ class FourierMap(FeatureMap):
     def _certify(self, region: bounds.Region, X: Floats | None) -> bounds.Certificate:
         return bounds.certificate(self.kernel_, self._made(), region, degree=self._exact_degree())
 
-    def _largest_error(self, X: Floats, Y: Floats) -> float:
+    def _largest_anywhere(self) -> float:
         mass = sum(
             group.weight * float(np.abs(rule.weights).sum())
             for group, rule in zip(self._groups, self._group_rules, strict=True)
         )
-        return 1.0 + mass / self.kernel_.at_zero(X.shape[1])
+        return 1.0 + mass / self.kernel_.at_zero(self.n_features_in_)
+
+    def _largest_error(self, X: Floats, Y: Floats) -> float:
+        return self._largest_anywhere()
 
     def _proven_or(self, plain: float, X: Floats, Y: Floats) -> float:
         """The certificate over these rows, for maps that have a quick one, or a plain bound."""

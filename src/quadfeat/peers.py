@@ -103,7 +103,8 @@ class QuasiRandomFourier(_Randomized):
 
     Less error than `RandomFourier` in few dimensions (Yang et al., 2014).
 
-    Parameters are those of `RandomFourier`, and `sequence`: "sobol" or "halton" (the paper's).
+    Parameters are those of `RandomFourier`, and `sequence`: "sobol" or "halton" (the paper's, where
+    it is not scrambled).
     """
 
     def __init__(

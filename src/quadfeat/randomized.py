@@ -65,7 +65,7 @@ def sobol(kernel: Kernel, n: int, d: int, rng: np.random.Generator) -> Rule:
 
 
 def halton(kernel: Kernel, n: int, d: int, rng: np.random.Generator) -> Rule:
-    """A scrambled Halton sequence pushed through the spectrum's quantiles, as in the paper."""
+    """A scrambled Halton sequence pushed through the spectrum's quantiles; the paper's is plain."""
     return _pushed(kernel, qmc.Halton(kernel.cube(d), scramble=True, rng=rng).random(n))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import hypot, inf, isfinite
+from math import hypot, inf
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,10 @@ from scipy.spatial.distance import pdist
 
 from .kernels import Axes
 
+_LARGEST = 1e150  # beyond it squares overflow
 _WANTED = {
-    "diameter": "one finite number of at least 0, such as 4.0",
-    "box": "finite widths of at least 0, such as [4.0, 2.0]",
+    "diameter": f"one finite number from 0 to {_LARGEST:g}, such as 4.0",
+    "box": f"finite widths from 0 to {_LARGEST:g}, such as [4.0, 2.0]",
 }
 
 
@@ -41,6 +42,11 @@ class Region:
             rows = np.asarray(X, dtype=np.float64)
             if rows.ndim != 2 or len(rows) == 0 or not np.isfinite(rows).all():
                 raise ValueError("X must be finite, with at least one row and one column")
+            if (largest := np.abs(rows).max(initial=0.0)) > _LARGEST / 4:
+                raise ValueError(
+                    f"X has values up to {largest:g}, and squares of gaps overflow beyond "
+                    f"{_LARGEST:g}; standardise X, or leave such rows out"
+                )
             widths = np.ptp(rows, axis=0)
             far = 2 * np.sqrt(((rows - (rows.min(0) + widths / 2)) ** 2).sum(axis=1).max())
             if 1 < len(rows) <= 2000:
@@ -85,13 +91,13 @@ class Region:
 
 
 def _lengths(name: str, value: Any, ball: float = inf) -> npt.NDArray[np.float64]:
-    """`value` as numbers of at least 0, finite unless within a ball; else an error saying so."""
+    """`value` as numbers of at least 0, not huge unless within a ball; else an error saying so."""
     try:
         numbers = np.asarray(value).astype(np.float64, casting="safe")
     except (TypeError, ValueError):  # texts, complex numbers, rows of unequal length
         numbers = np.array(np.nan)
     length = hypot(*np.minimum(numbers, ball).ravel())
-    if numbers.ndim > (name == "box") or not (np.all(numbers >= 0) and isfinite(length)):
+    if numbers.ndim > (name == "box") or not (np.all(numbers >= 0) and length <= _LARGEST):
         raise ValueError(f"{name} must be {_WANTED[name]}, got {value!r}")
     return numbers
 
