@@ -129,7 +129,7 @@ def check_plain(name: str, values: Any, *, dates: bool = False) -> None:
         count = int(np.ma.getmaskarray(values).sum())
         raise ValueError(
             f"{name} has {count:,} masked entries, which would be taken for values; leave those "
-            f"rows out, or fill them: {name}.filled(0.0)"
+            f"rows out, or fill them by .filled(0.0)"
         )
     dtype = getattr(values, "dtype", None)
     kind = getattr(dtype, "kind", None)
