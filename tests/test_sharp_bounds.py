@@ -182,11 +182,25 @@ def test_bounds_of_derivatives_of_smooth_kernels_are_their_values_at_zero():
         assert cauchy[p] == pytest.approx(0.7 ** (p / 2) * factorial(p), rel=1e-8)
         assert laplacian[p] == pytest.approx(0.7**p)
     # Leibniz, and Cauchy and Schwarz: no odd derivative exceeds its neighbours' mean.
+    for each in (gaussian, cauchy):
+        np.testing.assert_allclose(each[1::2], np.sqrt(each[:-1:2] * each[2::2]), rtol=1e-8)
     both = _enclosure._derivatives((qf.Gaussian(0.7) * qf.Cauchy(0.7)).groups(1)[0].kernel.axis(0))
     assert both[2] == pytest.approx(gaussian[2] + cauchy[2] + 2 * gaussian[1] * cauchy[1])
     u = np.linspace(0, 6, 6001)
     slope = np.abs(1.4 * u * np.exp(-0.7 * u**2)).max()
     assert slope <= gaussian[1] <= slope * np.sqrt(e) * (1 + 1e-6)
+
+
+def test_the_difference_of_two_functions_has_the_derivatives_and_the_noise_of_both():
+    one = _enclosure._Function(np.cos, np.arange(17.0), 1e-3)
+    two = _enclosure._Function(np.sin, np.full(17, 2.0), 1e-4)
+    found, t = _enclosure._minus(one, two), np.linspace(0, 1, 5)
+    np.testing.assert_array_equal(found.value(t), np.cos(t) - np.sin(t))
+    np.testing.assert_array_equal(found.derivatives, np.arange(17.0) + 2)
+    assert found.noise == pytest.approx(1.1e-3)
+    signed = Rule(np.array([[-2.0], [2.0]]), np.array([1.5, -0.5]))
+    powers = 2.0 ** np.arange(17) * 2
+    np.testing.assert_allclose(_enclosure._q(signed, 1.0).derivatives, powers, rtol=1e-11)
 
 
 def test_a_falling_kernel_is_between_its_values_at_the_ends_of_cells():
@@ -204,6 +218,29 @@ def test_cells_of_squares_hold_every_gap_of_their_box():
         t = np.linspace(0, width, 1000)[:-1]
         cell = np.searchsorted(edges, t, side="right") - 1
         assert np.all((cell * step <= t**2 + 1e-12) & (t**2 <= (cell + 1) * step + 1e-12))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_in_a_region_is_in_what_some_axes_see_of_it_and_in_that_rounded_up(seed):
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 5))
+    box = rng.uniform(0.1, 3.0, d)
+    regions = [Region.of(box=box), Region.of(d=d, diameter=2.0), Region.of(diameter=2.0, box=box)]
+    for region in regions:
+        ends = np.array(list(product((0.0, 0.5, 1.0), repeat=d))) * np.minimum(box, 2.0)
+        gaps = np.concatenate([ends, 2.0 * np.eye(d), rng.normal(size=(200, d))])
+        gaps *= np.minimum(1, region.diameter / np.maximum(np.linalg.norm(gaps, axis=1), 1e-9))[
+            :, None
+        ]
+        gaps = np.clip(gaps, -np.array(region.box), region.box)
+        axes = np.sort(rng.permutation(d)[: rng.integers(1, d + 1)])
+        part = region.on(axes)
+        for small in (part, part.rounded_up()):
+            assert np.all(np.abs(gaps[:, axes]) <= np.array(small.box) * (1 + 1e-12))
+            length = np.linalg.norm(gaps[:, axes], axis=1)
+            assert np.all(length <= small.diameter * (1 + 1e-12))
+        assert part.rounded_up().diameter <= part.diameter * 2 ** (1 / 8) * (1 + 1e-12)
+    assert regions[0].diameter == pytest.approx(np.linalg.norm(box))
 
 
 # --- one axis, whole certificates ----------------------------------------------------------------
