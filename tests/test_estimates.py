@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import quadfeat as qf
-from quadfeat.estimates import estimate, share_beyond
+from quadfeat.estimates import draw_pairs, estimate, share_beyond
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
@@ -42,6 +42,14 @@ def test_an_error_without_a_bound_leaves_the_rms_without_a_limit_but_not_the_qua
     assert found.quantile_limits[0.9] == estimate(errors).quantile_limits[0.9] <= 1
     assert "without a bound" in repr(found)
     assert "never above 2" in repr(estimate(errors))
+
+
+def test_pairs_are_of_different_rows_and_each_is_as_likely(rng):
+    pairs = draw_pairs(3, 6000, rng)
+    counts = np.bincount(3 * pairs.left + pairs.right, minlength=9).reshape(3, 3)
+    assert np.all(np.diag(counts) == 0)
+    # Each of six has 1000 on average: five standard deviations.
+    assert np.abs(counts[~np.eye(3, dtype=bool)] - 1000).max() < 5 * np.sqrt(1000 * 5 / 6)
 
 
 # --- coverage ------------------------------------------------------------------------------------

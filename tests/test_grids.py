@@ -218,3 +218,34 @@ def test_mirroring_a_rule_keeps_its_kernel_and_its_mass(rng):
     mirrored, gaps = grids.mirror(rule), rng.normal(size=(20, 3))
     assert len(mirrored) == 13 and mirrored.weights.sum() == pytest.approx(rule.weights.sum())
     np.testing.assert_allclose(mirrored(gaps), rule(gaps), atol=1e-14)
+
+
+class _Lattice:
+    """Draws that are evenly spaced, ends of intervals among them, and each with each."""
+
+    def __init__(self, n, d):
+        grid = np.meshgrid(*[np.arange(n) / n] * d, indexing="ij")
+        self._columns = iter([axis.ravel() for axis in grid])
+
+    def random(self, n):
+        return next(self._columns)
+
+
+def test_subsampling_takes_each_node_as_often_as_its_weight_says():
+    """Weights are multiples of 1/8 and so are draws: an edge belongs to the node that it begins."""
+    axis = qf.Rule(np.array([[-2.0], [-1.0], [1.0], [2.0]]), np.array([1, 3, 3, 1]) / 8)
+    rule = grids.subsample([axis, axis], 64, _Lattice(8, 2))
+    found, exact = (
+        {
+            tuple(node * np.sign(node[0])): float(w)
+            for node, w in zip(r.nodes, r.weights, strict=True)
+        }
+        for r in (rule, grids.fold(grids.tensor(axis, axis)))
+    )
+    assert found == exact
+
+
+def test_subsampling_draws_no_node_of_weight_zero():
+    axis = qf.Rule(np.array([[-2.0], [-1.0], [1.0], [2.0]]), np.array([0.0, 0.5, 0.5, 0.0]))
+    rule = grids.subsample([axis, axis], 64, _Lattice(8, 2))
+    assert np.all(np.abs(rule.nodes) == 1)

@@ -169,3 +169,48 @@ def test_a_rule_cannot_be_changed():
     for array in (rule.nodes, rule.weights):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 7.0
+
+
+@pytest.mark.parametrize("step", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("reach", [0.5, 1.5])
+def test_the_bound_of_an_equispaced_rule_holds_every_alias_of_a_slowly_falling_kernel(step, reach):
+    """The sum of 1 / (1 + (t + m P)^2) over all m is known, and 2000 of them are not all."""
+    axis, n, period = qf.Cauchy(1.0), 401, 2 * np.pi / step
+
+    def both_sides(t):
+        a = 2 * np.pi / period
+        every = np.pi / period * np.sinh(a) / (np.cosh(a) - np.cos(a * t))
+        return every - 1 / (1 + t**2)
+
+    def one_side(t):  # of k(m P - t) over m > 0, by what two sums have in common
+        m = np.arange(1, 10**6)
+        return (1 / (1 + (m * period - t) ** 2)).sum() + 1 / (period**2 * 10**6)
+
+    assert one_side(reach) + one_side(-reach) == pytest.approx(both_sides(reach), rel=1e-6)
+    exact = one_side(reach) + both_sides(0.0) / 2
+    kept = step * axis.density(step * np.arange(-200, 201)).sum()
+    lost = max(0.0, 1 + both_sides(0.0) - kept) + abs(1 - kept)
+    found = rules.equispaced_bound(axis, n, step, reach)
+    assert exact + lost - 1e-5 * 2 / period**2 <= found <= (exact + lost) * (1 + 1e-3)
+    partial = exact - 2 / (period**2 * 2000)  # what 2000 terms leave out
+    assert found > (exact + partial) / 2 + lost
+
+
+def test_the_bound_of_an_equispaced_rule_has_the_mass_that_was_lost():
+    """A long step has no tail, a short one no aliases: then the bound is the tail's, and twice."""
+    axis = qf.Gaussian(0.5)
+    rule = rules.equispaced(axis.density, 5, 0.2)
+    kept = 0.2 * axis.density(0.2 * np.arange(-2, 3)).sum()
+    found = rules.equispaced_bound(axis, 5, 0.2, 1.0)
+    assert found == pytest.approx(2 * (1 - kept), rel=1e-9)
+    assert rules.sup_error(axis, rule, 1.0) <= found
+    assert rules.equispaced_bound(axis, 5, 0.2, 2 * np.pi / 0.2) == 2.0
+
+
+def test_tails_are_heavy_where_a_moment_s_mass_is_thousands_of_widths_out():
+    """(1 + w^2)^-k has a finite second moment in all of these, and 1e-20 of it far beyond 1e4."""
+    for k in (2.2, 2.6, 3.0):  # 1e-20 of the moment is left at 1e14, 1e9 and 5e6
+        with pytest.raises(ValueError, match="tail too heavy"):
+            rules.gauss(lambda w, k=k: (1 + w**2) ** -k, 2)
+    light = rules.gauss(lambda w: (1 + w**2) ** -6.0, 2)
+    assert light.nodes[1, 0] ** 2 == pytest.approx(1 / 9, rel=1e-12)  # 1 / (2k - 3)
