@@ -22,7 +22,9 @@ def typical_rms(Z, exact):
         lambda k: qf.HermiteMercer(k, n_components=64, compress=True, random_state=0),
         lambda k: qf.Landmarks(k, n_components=64, random_state=0),
         lambda k: qf.FramedGrid(k, n_components=64),
-        lambda k: qf.ReweightedGrid(k, n_components=16, polish=True, random_state=0),
+        lambda k: qf.ReweightedGrid(
+            k, pool=qf.FramedGrid(n_components=64), n_components=64, polish=True, random_state=0
+        ),
     ],
     ids=["front", "mercer", "compressed", "landmarks", "framed", "polished"],
 )

@@ -103,7 +103,6 @@ _MOST_LEARNERS = 20_000  # rows that the chosen one learns from
 _LAST = 33  # one in so many rows is held out when the chosen map learns from all others
 _REWEIGHTED = 1024  # columns beyond which the best weights of a pool take minutes
 _CLEARLY = 0.9  # share of a cost or an error, both of which are estimates, that is clearly less
-_TYPICAL = 0.99  # share of the rows whose pairs decide
 _SCREENED = 256  # columns from which candidates are tried with fewer columns first
 _FEW_COLUMNS = 128  # at most so many
 
@@ -208,7 +207,7 @@ class KernelFeatures(FeatureMap):
         """The best map of a width, and what was tried."""
         distance = frames.distances(X)
         held_out, weights, stands_for = _held_out(distance, rng)
-        near = distance <= np.quantile(distance, _TYPICAL, method="lower")
+        near = frames.typical(distance)
         unseen = len(held_out) > 0
         rows = held_out if unseen else np.arange(len(X))
         judges = _Judges.of(self.kernel_, X[rows], weights, near[rows])
@@ -251,7 +250,9 @@ class KernelFeatures(FeatureMap):
             trial = _try(report.chosen, chosen, X[np.sort(rest)], {}, few)
             trials = [trial if each.name == trial.name else each for each in trials]
             told += f"; of the chosen map, which then learned from all but {size}, pairs of these"
-        told = f"Errors of pairs of {told}; typical ones are of the inner {_TYPICAL:.0%} of rows"
+        told = (
+            f"Errors of pairs of {told}; typical ones are of the inner {frames.TYPICAL:.0%} of rows"
+        )
         return chosen, replace(report, trials=tuple(trials), judges=told)
 
     def _outclassed(

@@ -23,6 +23,7 @@ from .frames import (
     moments,
     nearness,
     spread_rows,
+    typical,
     wide_frame,
 )
 from .kernels import AxisKernels, Gaussian, Group, Kernel
@@ -91,11 +92,11 @@ def hermite_mercer(kernel: Kernel, X: Matrix, p: int, learnt: Framing | None = N
     principal frame, products of Hermite functions, with eigenvalues that are products of
     geometric sequences (Zhu et al., 1998; Fasshauer and McCourt, 2012). The largest products over
     all groups are found best-first, every group keeping one where p allows. f is the one of
-    `SPREADS` with the least mean squared error of pairs of rows held out from the covariance. Data is
-    not Gaussian: of the 2 p largest, the p with the largest mean square on rows of X are taken
-    instead where that leaves less on the rows held out. The expansion holds for every f, mean,
-    rotation and choice: data unlike X gives larger residuals, never a wrong bound. One pass over
-    X, d^3 for the frame, O(p log p) for the products; deterministic. Fewer than p columns only
+    `SPREADS` with the least mean squared error of pairs of typical rows held out from the
+    covariance. Data is not Gaussian: of the 2 p largest, the p with the largest mean square on rows
+    of X are taken instead where that leaves less on those pairs. The expansion holds for every f,
+    mean, rotation and choice: data unlike X gives larger residuals, never a wrong bound. One pass
+    over X, d^3 for the frame, O(p log p) for the products; deterministic. Fewer than p columns only
     where the data has no variance at all.
 
     Parameters
@@ -119,7 +120,7 @@ def hermite_mercer(kernel: Kernel, X: Matrix, p: int, learnt: Framing | None = N
     groups = kernel.groups(X.shape[1])
     scales = [_scale(group) for group in groups]
     own = framing(kernel, X) if learnt is None else learnt
-    rows = spread_rows(own.held_out, _JUDGES)
+    rows = spread_rows(own.held_out[typical(distances(own.held_out))], _JUDGES)
     exact = kernel(rows)
     errors = [
         _error_of_pairs(rows, exact, _expand(groups, scales, own.trial, spread, p))
@@ -139,7 +140,7 @@ def hermite_mercer(kernel: Kernel, X: Matrix, p: int, learnt: Framing | None = N
 
 
 def _error_of_pairs(rows: Floats, exact: Floats, basis: MercerBasis) -> float:
-    """The mean squared error of pairs of rows; a far row, alone in its place, decides nothing."""
+    """The mean squared error of pairs of rows; of a single row, that of itself."""
     Z = np.empty((len(rows), basis.n_columns))
     _engine.mercer(rows, basis, Z, twin=evaluate)
     squares = np.square(exact - Z @ Z.T)

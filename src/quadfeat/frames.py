@@ -25,6 +25,7 @@ WIDE = 2048
 _BLOCK_ROWS = 4096
 _SPREAD_ROWS = 1000  # rows that the deviations of columns are of
 _TAIL = 0.01  # share of a column's values at each end that no deviation depends on
+TYPICAL = 0.99  # share of rows that are typical
 _FAR = 4.0  # times the squared distance that a twentieth of the rows exceed
 _FEW_ROWS = 20  # fewer look independent whatever they are
 _MOST_SCALES = 1e6  # a grid has 128 nodes on a direction at most
@@ -92,6 +93,11 @@ def distances(X: Matrix, rows: npt.NDArray[np.intp] | None = None) -> Floats:
     blocks = (X[start : start + _BLOCK_ROWS] for start in range(0, len(X), _BLOCK_ROWS))
     scaled = ((block - middle) * inverse for block in blocks)
     return np.concatenate([np.einsum("ij,ij->i", each, each) for each in scaled])
+
+
+def typical(distance: Floats) -> npt.NDArray[np.bool_]:
+    """Which rows are typical, by their `distances`: all but the outermost hundredth, or one."""
+    return distance <= np.quantile(distance, TYPICAL, method="lower")
 
 
 def nearness(distance: Floats) -> Floats:
