@@ -13,9 +13,21 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _engine
-from .frames import WIDE, Frame, Moments, frame, largest_products, moments, wide_frame
+from .frames import (
+    WIDE,
+    Frame,
+    Moments,
+    distances,
+    frame,
+    largest_products,
+    moments,
+    nearness,
+    spread_rows,
+    typical,
+    wide_frame,
+)
 from .kernels import AxisKernels, Gaussian, Group, Kernel
-from .mercer import BLOCK_ENTRIES, Expansion, Integers, Matrix, MercerBasis, evaluate, residual
+from .mercer import BLOCK_ENTRIES, Expansion, Integers, Matrix, MercerBasis, evaluate
 from .rules import Floats
 
 # Multiples of the data's covariance that are tried for the Gaussian of the expansion.
@@ -24,6 +36,7 @@ SPREADS = (0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8)
 MANY = 20_000  # rows, beyond which a thousand are not missed if others stand for them
 
 _HELD_OUT = 1000
+_JUDGES = 300  # of these, whose pairs choose
 _LEARNERS = 4000  # rows that the mean squares of columns are of
 
 
@@ -45,15 +58,15 @@ class Framing:
 def framing(kernel: Kernel, X: Matrix, weights: Floats | None = None) -> Framing:
     """The frames of X for every group of a kernel: one pass over X, d^3 for each frame.
 
-    With `weights` (n,), rows of at most `WIDE` columns stand for so many, and none is seen that
-    stands for 0.
+    Far rows count less, as `frames.nearness` has it. With `weights` (n,), which should have that
+    in them, rows of at most `WIDE` columns stand for so many, and none is seen that stands for 0.
     """
     groups = kernel.groups(X.shape[1])
     scales = [_scale(group) for group in groups]
     n, d = X.shape
     if weights is not None and d > WIDE:
         raise ValueError(f"rows of {d} columns cannot be weighted, those of {WIDE} can")
-    counts = np.ones(n) if weights is None else weights
+    counts = nearness(distances(X)) if weights is None else weights
     step = max(5, n // _HELD_OUT)
     held_out = np.asarray(X[::step], dtype=np.float64)[counts[::step] > 0]
     rest = np.flatnonzero((np.arange(n) % step != 0) & (counts > 0))
@@ -62,12 +75,13 @@ def framing(kernel: Kernel, X: Matrix, weights: Floats | None = None) -> Framing
     measured = learners, counts[some]
     # Too few to split, or so many that it makes no difference.
     if n < step or n >= MANY or weights is not None:
-        frames = _frames(groups, scales, X, moments(X, weights) if d <= WIDE else None)
+        frames = _frames(groups, scales, X, counts, moments(X, counts) if d <= WIDE else None)
         return Framing(frames, frames, held_out, *measured)
     others = X[rest]
-    seen = moments(others) if d <= WIDE else None
-    everything = None if seen is None else seen + moments(held_out)
-    trial, final = _frames(groups, scales, others, seen), _frames(groups, scales, X, everything)
+    seen = moments(others, counts[rest]) if d <= WIDE else None
+    everything = None if seen is None else seen + moments(held_out, counts[::step])
+    trial = _frames(groups, scales, others, counts[rest], seen)
+    final = _frames(groups, scales, X, counts, everything)
     return Framing(trial, final, held_out, *measured)
 
 
@@ -78,11 +92,11 @@ def hermite_mercer(kernel: Kernel, X: Matrix, p: int, learnt: Framing | None = N
     principal frame, products of Hermite functions, with eigenvalues that are products of
     geometric sequences (Zhu et al., 1998; Fasshauer and McCourt, 2012). The largest products over
     all groups are found best-first, every group keeping one where p allows. f is the one of
-    `SPREADS` with the least mean squared residual on rows held out from the covariance. Data is
-    not Gaussian: of the 2 p largest, the p with the largest mean square on rows of X are taken
-    instead where that leaves less on the rows held out. The expansion holds for every f, mean,
-    rotation and choice: data unlike X gives larger residuals, never a wrong bound. One pass over
-    X, d^3 for the frame, O(p log p) for the products; deterministic. Fewer than p columns only
+    `SPREADS` with the least mean squared error of pairs of typical rows held out from the
+    covariance. Data is not Gaussian: of the 2 p largest, the p with the largest mean square on rows
+    of X are taken instead where that leaves less on those pairs. The expansion holds for every f,
+    mean, rotation and choice: data unlike X gives larger residuals, never a wrong bound. One pass
+    over X, d^3 for the frame, O(p log p) for the products; deterministic. Fewer than p columns only
     where the data has no variance at all.
 
     Parameters
@@ -106,22 +120,33 @@ def hermite_mercer(kernel: Kernel, X: Matrix, p: int, learnt: Framing | None = N
     groups = kernel.groups(X.shape[1])
     scales = [_scale(group) for group in groups]
     own = framing(kernel, X) if learnt is None else learnt
-    at_zero = sum(group.weight for group in groups)
-    errors = []
-    for spread in SPREADS:
-        basis = _expand(groups, scales, own.trial, spread, p)
-        errors.append(float(np.mean(residual(own.held_out, basis, at_zero) ** 2)))
+    rows = spread_rows(own.held_out[typical(distances(own.held_out))], _JUDGES)
+    exact = kernel(rows)
+    errors = [
+        _error_of_pairs(rows, exact, _expand(groups, scales, own.trial, spread, p))
+        for spread in SPREADS
+    ]
     spread, error = SPREADS[int(np.argmin(errors))], min(errors)
     basis = _expand(groups, scales, own.final, spread, p, reflect=True)
     # Reflections, which save most of the cost, need a column of every direction.
     if not len(own.learners) or any(each.mixing is not None for each in basis.expansions):
         return basis
     fullest = _fullest(groups, scales, own.trial, spread, p, own)
-    if np.mean(residual(own.held_out, fullest, at_zero) ** 2) >= error:
+    if _error_of_pairs(rows, exact, fullest) >= error:
         return basis
     if own.trial is own.final:
         return fullest
     return _fullest(groups, scales, own.final, spread, p, own)
+
+
+def _error_of_pairs(rows: Floats, exact: Floats, basis: MercerBasis) -> float:
+    """The mean squared error of pairs of rows; of a single row, that of itself."""
+    Z = np.empty((len(rows), basis.n_columns))
+    _engine.mercer(rows, basis, Z, twin=evaluate)
+    squares = np.square(exact - Z @ Z.T)
+    if len(rows) > 1:
+        np.fill_diagonal(squares, 0.0)
+    return float(squares.mean())
 
 
 def _scale(group: Group) -> Floats:
@@ -141,7 +166,11 @@ def _scale(group: Group) -> Floats:
 
 
 def _frames(
-    groups: Sequence[Group], scales: Sequence[Floats], X: Matrix, moment: Moments | None
+    groups: Sequence[Group],
+    scales: Sequence[Floats],
+    X: Matrix,
+    weights: Floats,
+    moment: Moments | None,
 ) -> list[Frame]:
     found = []
     for group, scale in zip(groups, scales, strict=True):
@@ -150,9 +179,9 @@ def _frames(
             own = Moments(moment.n, moment.mean[axes], moment.scatter[np.ix_(axes, axes)])
             found.append(frame(own, scale))
         elif len(axes) <= WIDE:
-            found.append(frame(moments(X[:, axes]), scale))
+            found.append(frame(moments(X[:, axes], weights), scale))
         else:
-            found.append(wide_frame(X[:, axes], scale))
+            found.append(wide_frame(X[:, axes], scale, weights))
     return found
 
 

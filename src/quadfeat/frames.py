@@ -23,6 +23,10 @@ Integers = npt.NDArray[np.int64]
 # directions then come from this many rows.
 WIDE = 2048
 _BLOCK_ROWS = 4096
+_SPREAD_ROWS = 1000  # rows that the deviations of columns are of
+_TAIL = 0.01  # share of a column's values at each end that no deviation depends on
+TYPICAL = 0.99  # share of rows that are typical
+_FAR = 4.0  # times the squared distance that a twentieth of the rows exceed
 _FEW_ROWS = 20  # fewer look independent whatever they are
 _MOST_SCALES = 1e6  # a grid has 128 nodes on a direction at most
 
@@ -69,6 +73,42 @@ def moments(X: Matrix, weights: Floats | None = None) -> Moments:
     if total is None:
         raise ValueError("moments needs at least one row")
     return total
+
+
+def distances(X: Matrix, rows: npt.NDArray[np.intp] | None = None) -> Floats:
+    """How far out each row is: its squared distance from the middle, in deviations, (n,).
+
+    Medians and winsorised deviations of columns, of some 1000 of all rows or of `rows`: what a few
+    far rows are does not matter. The plain deviation serves a column that hardly varies without its
+    tails.
+    """
+    known = np.arange(len(X)) if rows is None else rows
+    places = np.linspace(0, len(known) - 1, min(_SPREAD_ROWS, len(known))).astype(np.intp)
+    some = np.asarray(X[known[places]], dtype=np.float64)
+    low, middle, high = np.quantile(some, [_TAIL, 0.5, 1 - _TAIL], axis=0)
+    spread = np.clip(some, low, high).std(axis=0)
+    deviation = some.std(axis=0)
+    spread = np.where(spread > 1e-6 * deviation, spread, deviation)
+    inverse = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
+    blocks = (X[start : start + _BLOCK_ROWS] for start in range(0, len(X), _BLOCK_ROWS))
+    scaled = ((block - middle) * inverse for block in blocks)
+    return np.concatenate([np.einsum("ij,ij->i", each, each) for each in scaled])
+
+
+def typical(distance: Floats) -> npt.NDArray[np.bool_]:
+    """Which rows are typical, by their `distances`: all but the outermost hundredth, or one."""
+    return distance <= np.quantile(distance, TYPICAL, method="lower")
+
+
+def nearness(distance: Floats) -> Floats:
+    """Weights (n,) that bound what a far row does to a scatter: 1 for nearly all, less for it.
+
+    As Huber's (1981): beyond a limit a row counts less by as much as it is farther, so that it
+    adds no more than one at the limit. The limit is four times what a twentieth of the `distances`
+    exceed, which hardly a row does whose tails are those of a normal distribution.
+    """
+    limit = _FAR * float(np.quantile(distance, 0.95))
+    return np.divide(limit, distance, out=np.ones(len(distance)), where=distance > limit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,12 +160,17 @@ def _uncorrelated(covariance: Floats, n: float) -> bool:
     )
 
 
-def wide_frame(X: Matrix, scale: Floats) -> Frame:
-    """The frame of very wide rows: the mean of all, directions of at most 2048 of them."""
-    mean: Floats = np.asarray(np.mean(X, axis=0, dtype=np.float64))
-    rows = X[:: -(-len(X) // WIDE)]
-    _, singular, directions = np.linalg.svd((rows - mean) * scale, full_matrices=False)
-    return Frame(mean, signed(directions.T), _clean(singular**2 / len(rows), len(rows)))
+def wide_frame(X: Matrix, scale: Floats, weights: Floats) -> Frame:
+    """The frame of very wide rows: the mean of all, directions of at most 2048 of them.
+
+    A row stands for as many as `weights` (n,) says.
+    """
+    mean: Floats = np.einsum("i,ij->j", weights, X) / weights.sum()
+    some = slice(None, None, -(-len(X) // WIDE))
+    rows, own = X[some], weights[some]
+    centred = (rows - mean) * scale * np.sqrt(own)[:, None]
+    _, singular, directions = np.linalg.svd(centred, full_matrices=False)
+    return Frame(mean, signed(directions.T), _clean(singular**2 / own.sum(), len(rows)))
 
 
 def _clean(variance: Floats, size: int) -> Floats:
@@ -218,10 +263,10 @@ def framed_grid(kernel: Gaussian, X: Matrix, n: int, *, n_rows: int = 400) -> Pr
     The Gaussian kernel is a product over the axes of any rotation. The principal direction
     that errs most over the gaps of the data gets the next node, so flat ones keep one; of the
     product grid the `n` largest weights are kept, found best-first without building it, and made
-    to sum to 1. Of all such grids the one that errs least over pairs of `n_rows` rows is
-    returned. Mirror-symmetric to the last bit, weights positive. Useful up to about five spread
-    directions; where the grid has no zero node, an odd `n` leaves one column unused, and a single
-    spread direction has at most 128 nodes.
+    to sum to 1. Of all such grids the one that errs least over pairs of `n_rows` rows, none of
+    them far out, is returned. Mirror-symmetric to the last bit, weights positive. Useful up to
+    about five spread directions; where the grid has no zero node, an odd `n` leaves one column
+    unused, and a single spread direction has at most 128 nodes.
 
     Parameters
     ----------
@@ -243,9 +288,10 @@ def framed_grid(kernel: Gaussian, X: Matrix, n: int, *, n_rows: int = 400) -> Pr
     """
     d = X.shape[1]
     scale = np.sqrt(np.broadcast_to(np.asarray(kernel.gamma, dtype=np.float64), (d,)))
-    found = wide_frame(X, scale) if d > WIDE else frame(moments(X), scale)
+    near = nearness(distances(X))
+    found = wide_frame(X, scale, near) if d > WIDE else frame(moments(X, near), scale)
     directions = found.directions[:, found.variance > 0]
-    gaps = _some_gaps(X, n_rows) @ (directions * scale[:, None])
+    gaps = _some_gaps(X[near == 1], n_rows) @ (directions * scale[:, None])
     if gaps.size and np.abs(gaps).max() > _MOST_SCALES:
         raise ValueError(
             f"X spreads over {np.abs(gaps).max():.1g} length scales of {kernel!r}, too far for any "

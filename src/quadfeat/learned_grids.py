@@ -182,13 +182,15 @@ class ReweightedGrid(FourierMap):
 
 
 def _outward(X: Matrix, rng: np.random.Generator) -> Floats:
-    """At most 20,000 rows, each taken away from their mean by a factor of its own.
+    """At most 20,000 rows but far ones, each taken away from their mean by a factor of its own.
 
     Rows to come lie beyond the ones seen, the more so the fewer these are, and where tails are
-    heavy the outermost decide the error: nodes moved for the rows alone may be far off there.
+    heavy the outermost decide the error: nodes moved for the rows alone may be far off there. But
+    a row out of all proportion, as `frames.nearness` has it, would move them for itself alone.
     """
     some = X if len(X) <= 20_000 else X[rng.choice(len(X), size=20_000, replace=False)]
     most = 1.0 + min(0.5, _OUTWARD / np.sqrt(len(some)))
+    some = some[frames.nearness(frames.distances(some)) == 1]
     mean = some.mean(axis=0, dtype=np.float64)
     moved: Floats = mean + rng.uniform(1.0, most, size=(len(some), 1)) * (some - mean)
     return moved

@@ -1,0 +1,167 @@
+"""One far row spoils neither a map nor the judgement, and typical pairs decide."""
+
+import numpy as np
+import pytest
+from sklearn.kernel_approximation import Nystroem
+
+import quadfeat as qf
+from quadfeat import adaptive, eigenfunctions, frames
+
+
+def typical_rms(Z, exact):
+    apart = ~np.eye(len(Z), dtype=bool)
+    return np.sqrt(np.mean((Z @ Z.T - exact)[apart] ** 2))
+
+
+@pytest.mark.parametrize("far", [1e4, -1e9])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda k: qf.KernelFeatures(k, n_components=64, random_state=0),
+        lambda k: qf.HermiteMercer(k, n_components=64),
+        lambda k: qf.HermiteMercer(k, n_components=64, compress=True, random_state=0),
+        lambda k: qf.Landmarks(k, n_components=64, random_state=0),
+        lambda k: qf.FramedGrid(k, n_components=64),
+        lambda k: qf.ReweightedGrid(
+            k, pool=qf.FramedGrid(n_components=64), n_components=64, polish=True, random_state=0
+        ),
+    ],
+    ids=["front", "mercer", "compressed", "landmarks", "framed", "polished"],
+)
+def test_a_far_row_changes_little_for_all_others(make, far, rng):
+    X, test, kernel = rng.normal(size=(500, 4)), rng.normal(size=(200, 4)), qf.Gaussian(0.1)
+    exact = kernel(test)
+    spoilt = X.copy()
+    spoilt[7] = far
+    before, after = (
+        typical_rms(make(kernel).fit(rows).transform(test), exact) for rows in (X, spoilt)
+    )
+    # A point or a row to learn from may be another one. Learnt from it, the error is 100 times.
+    assert after < 2 * before
+
+
+@pytest.mark.parametrize("n", [30, 500])
+def test_the_report_is_near_the_error_of_fresh_rows_also_with_a_far_row(n, rng):
+    X, test, kernel = rng.normal(size=(n, 4)), rng.normal(size=(500, 4)), qf.Gaussian(0.07)
+    X[7] = 1e4
+    features = qf.KernelFeatures(kernel, n_components=16, random_state=0).fit(X)
+    (trial,) = [t for t in features.report_.trials if t.name == features.report_.chosen]
+    measured = typical_rms(features.transform(test), kernel(test))
+    # A dozen rows judge: as many pairs as make the mean square uncertain by about a half.
+    assert measured / 3 < trial.typical < 3 * measured
+
+
+@pytest.mark.parametrize("standardise", [False, True])
+@pytest.mark.parametrize("p", [64, 256])
+def test_typical_pairs_of_heavy_tails_err_less_than_nystroem_s(p, standardise):
+    rng = np.random.default_rng(p)
+    train, test = (rng.standard_t(2, size=(n, 9)) for n in (2000, 600))
+    if standardise:
+        mean, spread = train.mean(axis=0), train.std(axis=0)
+        train, test = (train - mean) / spread, (test - mean) / spread
+    distance = frames.distances(test)
+    typical = test[distance <= np.quantile(distance, 0.99)]
+    kernel = qf.Gaussian("median").resolve(train)
+    ours = qf.KernelFeatures(kernel, n_components=p, random_state=0).fit(train)
+    theirs = Nystroem(gamma=kernel.gamma, n_components=p, random_state=0).fit(train)
+    exact = kernel(typical)
+    assert typical_rms(ours.transform(typical), exact) < 1.1 * typical_rms(
+        theirs.transform(typical), exact
+    )
+
+
+def trial(name, typical, rms, cost=100.0):
+    return adaptive.Trial(name, 8, rms, 9.0, cost, typical=typical)
+
+
+@pytest.mark.parametrize(
+    "others, chosen",
+    [
+        ([trial("other", 1.2, 0.1)], "best"),  # all pairs are not what decides
+        ([trial("other", 1.1, 0.1)], "other"),  # but they break a tie
+        ([trial("cheap", 1.1, 1.1, cost=10.0)], "cheap"),
+        ([trial("cheap", 1.1, 1.3, cost=10.0)], "best"),  # not where all pairs err more
+    ],
+)
+def test_typical_pairs_decide_and_all_pairs_break_ties(others, chosen):
+    report = adaptive._choose([trial("best", 1.0, 1.0), *others], "rms", "of X", set())
+    assert report.chosen == chosen
+
+
+def test_fewer_than_twenty_rows_are_judged_on_themselves_and_the_report_says_so(rng):
+    report = qf.KernelFeatures(n_components=8, random_state=0).fit(rng.normal(size=(19, 3))).report_
+    words = "pairs of the 19 rows that maps learned from, too few to hold any out"
+    assert words in repr(report)
+    assert words in report._repr_html_()
+
+
+def test_the_report_has_the_error_of_typical_pairs_beside_that_of_all(rng):
+    X = rng.standard_t(2, size=(15, 3))
+    features = qf.KernelFeatures(qf.Gaussian(0.5), n_components=4, random_state=0).fit(X)
+    near = np.delete(X, np.argmax(frames.distances(X)), axis=0)
+    report = features.report_
+    (own,) = [each for each in report.trials if each.name == report.chosen]
+    error = features.approximate_kernel(near) - features.kernel_(near)
+    apart = error[~np.eye(14, dtype=bool)]
+    assert own.typical == pytest.approx(np.sqrt(np.mean(apart**2)), rel=1e-9)
+    assert "typical RMS" in repr(report)
+    assert f"{own.typical:.2e}" in repr(report)
+
+
+def test_far_rows_count_as_much_as_one_at_the_limit_and_near_ones_fully(rng):
+    X = rng.normal(size=(1000, 3)) * [1.0, 10.0, 0.1] + [0.0, 5.0, -3.0]
+    assert (frames.nearness(frames.distances(X)) == 1).all()
+    X[[3, 900]] = [[1e6, 0.0, 0.0], [0.0, 0.0, -1e8]]
+    distance = frames.distances(X)
+    near = frames.nearness(distance)
+    assert set(np.flatnonzero(near < 1)) == {3, 900}
+    limit = 4 * np.quantile(distance, 0.95)
+    np.testing.assert_allclose((near * distance)[[3, 900]], limit)
+    # Nothing is learnt from rows that are not asked: they only have a distance.
+    some = np.delete(np.arange(1000), [3, 900])
+    changed = X.copy()
+    changed[[3, 900]] = 0.0
+    one, other = (frames.distances(rows, some)[some] for rows in (X, changed))
+    np.testing.assert_array_equal(one, other)
+
+
+def test_a_column_that_hardly_varies_has_a_deviation_all_the_same(rng):
+    X = np.zeros((1000, 3))
+    X[:, 0], X[5, 1] = rng.normal(size=1000), 1.0
+    distance = frames.distances(X)
+    assert np.isfinite(distance).all()
+    assert np.argmax(distance) == 5
+
+
+def test_very_wide_frames_take_weights_as_repetitions(rng, monkeypatch):
+    X, weights = rng.normal(size=(60, 8)), rng.integers(0, 4, size=60)
+    scale = np.ones(8)
+    weighted = frames.wide_frame(X, scale, weights.astype(float))
+    repeated = frames.wide_frame(np.repeat(X, weights, axis=0), scale, np.ones(weights.sum()))
+    np.testing.assert_allclose(weighted.mean, repeated.mean, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(weighted.variance, repeated.variance, rtol=1e-10)
+    # A far row moves very wide frames no more than narrow ones.
+    monkeypatch.setattr(frames, "WIDE", 3)
+    monkeypatch.setattr(eigenfunctions, "WIDE", 3)
+    X[4] = 1e6
+    (found,) = eigenfunctions.framing(qf.Gaussian(0.1), X).final
+    assert found.variance.max() < 10
+
+
+def test_candidates_that_few_columns_show_to_be_no_match_are_not_made(rng, monkeypatch):
+    made, attempt = [], adaptive._try
+    monkeypatch.setattr(adaptive, "_try", lambda *a: made.append(a[:2]) or attempt(*a))
+    X, kernel = rng.normal(size=(1500, 24)), qf.Gaussian(1 / 48)
+    wide = qf.KernelFeatures(kernel, n_components=256, random_state=0).fit(X)
+    assert wide.report_.chosen == "HermiteMercer"
+    left_out = {each.name for each in wide.report_.trials if "no better than" in each.note}
+    assert left_out == {"HermiteMercer(compress=True)", "Landmarks(compress=True)", "Landmarks"}
+    assert max(m.n_components for name, m in made if name in ("", *left_out)) == 64
+    made.clear()
+    narrow = qf.KernelFeatures(kernel, n_components=255, random_state=0).fit(X)
+    assert not any(each.note for each in narrow.report_.trials)
+
+
+def test_a_tolerance_below_rounding_is_refused_at_once(rng):
+    with pytest.raises(ValueError, match=r"tol=1e-30 .* rounding leaves; .* 1e-12"):
+        qf.KernelFeatures(qf.Gaussian(0.3), tol=1e-30).fit(rng.normal(size=(500, 3)))
