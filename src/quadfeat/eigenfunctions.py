@@ -22,12 +22,10 @@ from .frames import (
     largest_products,
     moments,
     nearness,
-    spread_rows,
-    typical,
     wide_frame,
 )
 from .kernels import AxisKernels, Gaussian, Group, Kernel
-from .mercer import BLOCK_ENTRIES, Expansion, Integers, Matrix, MercerBasis, evaluate
+from .mercer import BLOCK_ENTRIES, Expansion, Integers, Matrix, MercerBasis, evaluate, residual
 from .rules import Floats
 
 # Multiples of the data's covariance that are tried for the Gaussian of the expansion.
@@ -36,7 +34,6 @@ SPREADS = (0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8)
 MANY = 20_000  # rows, beyond which a thousand are not missed if others stand for them
 
 _HELD_OUT = 1000
-_JUDGES = 300  # of these, whose pairs choose
 _LEARNERS = 4000  # rows that the mean squares of columns are of
 
 
@@ -92,11 +89,12 @@ def hermite_mercer(kernel: Kernel, X: Matrix, p: int, learnt: Framing | None = N
     principal frame, products of Hermite functions, with eigenvalues that are products of
     geometric sequences (Zhu et al., 1998; Fasshauer and McCourt, 2012). The largest products over
     all groups are found best-first, every group keeping one where p allows. f is the one of
-    `SPREADS` with the least mean squared error of pairs of typical rows held out from the
-    covariance. Data is not Gaussian: of the 2 p largest, the p with the largest mean square on rows
-    of X are taken instead where that leaves less on those pairs. The expansion holds for every f,
-    mean, rotation and choice: data unlike X gives larger residuals, never a wrong bound. One pass
-    over X, d^3 for the frame, O(p log p) for the products; deterministic. Fewer than p columns only
+    `SPREADS` with the least mean squared residual on rows held out from the covariance, none of
+    them far out. Data is not Gaussian: of the 2 p largest, the p with the largest mean square on
+    rows of X are taken instead where that leaves less on the rows held out. The expansion holds for
+    every f, mean, rotation and choice: data unlike X gives larger residuals, never a wrong bound.
+    One pass over X, d^3 for the frame, O(p log p) for the products; deterministic. Fewer than p
+    columns only
     where the data has no variance at all.
 
     Parameters
@@ -120,33 +118,24 @@ def hermite_mercer(kernel: Kernel, X: Matrix, p: int, learnt: Framing | None = N
     groups = kernel.groups(X.shape[1])
     scales = [_scale(group) for group in groups]
     own = framing(kernel, X) if learnt is None else learnt
-    rows = spread_rows(own.held_out[typical(distances(own.held_out))], _JUDGES)
-    exact = kernel(rows)
-    errors = [
-        _error_of_pairs(rows, exact, _expand(groups, scales, own.trial, spread, p))
-        for spread in SPREADS
-    ]
+    at_zero = sum(group.weight for group in groups)
+    near = own.held_out[nearness(distances(own.held_out)) == 1]
+
+    def left(basis: MercerBasis) -> float:
+        return float(np.mean(residual(near, basis, at_zero) ** 2))
+
+    errors = [left(_expand(groups, scales, own.trial, spread, p)) for spread in SPREADS]
     spread, error = SPREADS[int(np.argmin(errors))], min(errors)
     basis = _expand(groups, scales, own.final, spread, p, reflect=True)
     # Reflections, which save most of the cost, need a column of every direction.
     if not len(own.learners) or any(each.mixing is not None for each in basis.expansions):
         return basis
     fullest = _fullest(groups, scales, own.trial, spread, p, own)
-    if _error_of_pairs(rows, exact, fullest) >= error:
+    if left(fullest) >= error:
         return basis
     if own.trial is own.final:
         return fullest
     return _fullest(groups, scales, own.final, spread, p, own)
-
-
-def _error_of_pairs(rows: Floats, exact: Floats, basis: MercerBasis) -> float:
-    """The mean squared error of pairs of rows; of a single row, that of itself."""
-    Z = np.empty((len(rows), basis.n_columns))
-    _engine.mercer(rows, basis, Z, twin=evaluate)
-    squares = np.square(exact - Z @ Z.T)
-    if len(rows) > 1:
-        np.fill_diagonal(squares, 0.0)
-    return float(squares.mean())
 
 
 def _scale(group: Group) -> Floats:

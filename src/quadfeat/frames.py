@@ -26,7 +26,7 @@ _BLOCK_ROWS = 4096
 _SPREAD_ROWS = 1000  # rows that the deviations of columns are of
 _TAIL = 0.01  # share of a column's values at each end that no deviation depends on
 TYPICAL = 0.99  # share of rows that are typical
-_FAR = 4.0  # times the squared distance that a twentieth of the rows exceed
+_FAR = 100.0  # times the squared distance that a twentieth of the rows exceed
 _FEW_ROWS = 20  # fewer look independent whatever they are
 _MOST_SCALES = 1e6  # a grid has 128 nodes on a direction at most
 
@@ -104,8 +104,8 @@ def nearness(distance: Floats) -> Floats:
     """Weights (n,) that bound what a far row does to a scatter: 1 for nearly all, less for it.
 
     As Huber's (1981): beyond a limit a row counts less by as much as it is farther, so that it
-    adds no more than one at the limit. The limit is four times what a twentieth of the `distances`
-    exceed, which hardly a row does whose tails are those of a normal distribution.
+    adds no more than one at the limit: ten times as far out as what a twentieth of the rows exceed.
+    Tails that reach less far are part of the data: they decide the error of all pairs.
     """
     limit = _FAR * float(np.quantile(distance, 0.95))
     return np.divide(limit, distance, out=np.ones(len(distance)), where=distance > limit)
