@@ -249,3 +249,15 @@ def test_subsampling_draws_no_node_of_weight_zero():
     axis = qf.Rule(np.array([[-2.0], [-1.0], [1.0], [2.0]]), np.array([0.0, 0.5, 0.5, 0.0]))
     rule = grids.subsample([axis, axis], 64, _Lattice(8, 2))
     assert np.all(np.abs(rule.nodes) == 1)
+
+
+def test_subsampling_s_last_draw_is_a_node_however_weights_are_rounded():
+    axis = qf.Rule(np.linspace(-1, 1, 10)[:, None], np.full(10, 0.1))
+    assert np.cumsum(axis.weights)[-1] < 1
+
+    class Last:
+        def random(self, n):
+            return np.full(n, 1 - 2.0**-53)
+
+    rule = grids.subsample([axis, axis], 4, Last())
+    np.testing.assert_array_equal(rule.nodes, [[1.0, 1.0]])

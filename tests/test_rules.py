@@ -219,3 +219,25 @@ def test_tails_are_heavy_where_a_moment_s_mass_is_thousands_of_widths_out():
             rules.gauss(density(k), 2)
     light = rules.gauss(density(6.0), 2)
     assert light.nodes[1, 0] ** 2 == pytest.approx(1 / 9, rel=1e-12)  # 1 / (2k - 3)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 41])
+def test_the_bound_of_an_equispaced_rule_is_aliases_lost_mass_and_what_makes_it_one(n):
+    """Aliases of a rule without a node at zero alternate in sign, and its mass is below 1."""
+    axis, step, reach = qf.Gaussian(0.5), 2.5, 1.0
+    period, m = 2 * np.pi / step, np.arange(1, 40)
+    nodes = step * (np.arange(n) - (n - 1) / 2)
+    kept = step * axis.density(nodes).sum()
+    one_side = axis.profile(m * period - reach).sum() + axis.profile(m * period).sum()
+    at_zero = 2 * ((1.0 if n % 2 else -1.0) ** m * axis.profile(m * period)).sum()
+    expected = one_side + max(0.0, 1 + at_zero - kept) + abs(1 - kept)
+    found = rules.equispaced_bound(axis, n, step, reach)
+    assert found == pytest.approx(expected, rel=1e-9)
+    assert rules.sup_error(axis, rules.equispaced(axis.density, n, step), reach) <= found
+
+
+def test_beyond_the_period_of_an_equispaced_rule_nothing_is_promised():
+    axis, step = qf.Gaussian(0.5), 1.0
+    for reach in (2 * np.pi, 3 * np.pi, 20 * np.pi):
+        seen = rules.sup_error(axis, rules.equispaced(axis.density, 41, step), reach)
+        assert 0.99 < seen <= rules.equispaced_bound(axis, 41, step, reach) == 2.0

@@ -462,6 +462,17 @@ def test_covering_does_not_leave_a_box_whose_middle_may_be_worse():
     wave = Rule(np.array([[0.0], [4 * pi / M]]), np.array([0.6, 0.4]))
     assert _any_rule.cover_bound(flat, wave, Region.of(d=1, diameter=M), 1) >= 0.8
     # The boundary of a ball where it passes through boxes.
-    slope = Rule(np.array([[0.5, 0.5]]) / M, np.ones(1))
-    found = _any_rule.cover_bound(flat, slope, Region.of(d=2, diameter=M), 1e6)
-    assert 1 - np.cos(np.sqrt(0.5)) <= found <= 1.06 * (1 - np.cos(np.sqrt(0.5)))
+    for direction in ([0.5, 0.5], [0.5, -0.5]):
+        slope = Rule(np.array([direction]) / M, np.ones(1))
+        found = _any_rule.cover_bound(flat, slope, Region.of(d=2, diameter=M), 1e6)
+        assert 1 - np.cos(np.sqrt(0.5)) <= found <= 1.06 * (1 - np.cos(np.sqrt(0.5)))
+
+
+@pytest.mark.parametrize("nu", [1.5, 2.5, 4.0])
+def test_an_isotropic_kernel_bends_most_at_zero(nu):
+    kernel, h = qf.Matern(nu, 0.7), 1e-4
+    bend = _any_rule._bends(kernel, 2)
+    # 1 - k(h) is H h^2 / 2, up to h^3 where nu = 3/2.
+    assert 2 * (1 - kernel.at(np.array([[h, 0.0]]))[0]) / h**2 == pytest.approx(bend[0], rel=1e-3)
+    k = kernel.at(np.linspace(0.0, 5.0, 5001)[:, None] * np.eye(1, 2))
+    assert np.all(np.abs(np.diff(k, 2)) / 1e-6 <= bend[0])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import quadfeat as qf
+from quadfeat import rules
 from quadfeat.bounds import Region
 from quadfeat.tolerances import GridSearch, columns_of
 
@@ -114,6 +115,25 @@ def test_what_a_search_sees_is_at_most_what_it_proves_and_not_far_below(name):
     for tol in TOLERANCES:
         counts = np.array(search.fewest(tol))
         assert 0.1 * search.certified(counts) <= search.seen(counts) <= search.certified(counts)
+
+
+@pytest.mark.parametrize("name", ["alike", "one axis"])
+def test_what_a_search_sees_is_never_taken_for_a_proof(name, monkeypatch):
+    monkeypatch.setattr(GridSearch, "seen", lambda self, counts: 0.0)
+    search = search_of(name)
+    for tol in TOLERANCES:
+        assert search.certified(np.array(search.fewest(tol))) <= tol
+        least, most = (np.full(len(search._reaches), n) for n in (1, 12))
+        assert search.certified(search._between(least, least, most, tol)) <= tol
+
+
+def test_the_error_of_an_axis_is_its_largest_up_to_the_whole_reach():
+    search = search_of("alike")
+    t = np.linspace(0, 3.0, 10_001)
+    for n in (2, 3):
+        rule = rules.axis_rule(qf.Gaussian(0.5), n, reach=3.0)
+        error = np.abs(qf.Gaussian(0.5).profile(t) - rule(t[:, None])).max()
+        assert search.error(0, n) == pytest.approx(error, rel=1e-3)
 
 
 def test_of_many_axes_none_can_spare_a_node():
