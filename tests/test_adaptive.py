@@ -175,8 +175,8 @@ def test_what_is_returned_is_what_was_judged_on_rows_it_did_not_learn_from(
     assert isinstance(chosen, qf.HermiteMercer | qf.Landmarks)
     name, candidate, learners, _, judges = tried[-1]
     assert (name, candidate) == (report.chosen, chosen)
-    # All rows but the judges, one in 33 but a dozen where they allow: none is lost, none is both.
-    assert len(judges.rows) == max(n // 33, min(12, n // 4))
+    # All rows but the judges, one in 100 but a dozen where they allow: none is lost, none is both.
+    assert max(n // 100, min(9, n // 4)) <= len(judges.rows) <= max(n // 100, 12)
     np.testing.assert_array_equal(
         np.sort(np.concatenate([learners, judges.rows]), axis=0), np.sort(X, axis=0)
     )
@@ -187,7 +187,7 @@ def test_what_is_returned_is_what_was_judged_on_rows_it_did_not_learn_from(
     apart = error[~np.eye(len(error), dtype=bool)]
     assert trial.rms == pytest.approx(np.sqrt(np.mean(apart**2)), rel=1e-9)
     assert trial.max == pytest.approx(np.abs(apart).max(), rel=1e-9)
-    assert f"all but {len(judges.rows)}, pairs of these" in repr(report)
+    assert f"all but {len(judges.rows)} of the inner 95%, pairs of these" in repr(report)
 
 
 @pytest.mark.parametrize("compress", [True, False])
@@ -226,7 +226,8 @@ def test_a_compression_learns_from_forty_rows_a_column_within_limits(rng, monkey
     for columns, rows in ((8, 10_000), (260, 10_400)):
         qf.HermiteMercer(kernel, n_components=columns, compress=True).fit(X)
         qf.KernelFeatures(kernel, n_components=columns).fit(X)
-        assert counts == [rows, rows]
+        # Of the front door, the last; from 256 columns on there is one of fewer columns before.
+        assert counts[0] == counts[-1] == rows and len(counts) == (3 if columns > 256 else 2)
         counts.clear()
     assert expansions.compressors(600) == 20_000
 
@@ -281,8 +282,7 @@ def test_maps_that_share_what_they_learn_are_those_that_learn_alone(make, column
 def test_of_maps_within_a_fifth_of_the_least_error_the_cheapest_is_chosen(criterion, error, chosen):
     def trial(name, cost, error):
         errors = {"rms": 9.0, "max": 9.0, "typical": 9.0}
-        errors["max" if criterion == "max" else "typical"] = error
-        return adaptive.Trial(name, 8, cost=cost, **errors)
+        return adaptive.Trial(name, 8, cost=cost, **(errors | {criterion: error}))
 
     trials = [
         trial("dear", 100.0, 1.0),

@@ -97,6 +97,8 @@ _JUDGES = 1000  # rows held out to judge on
 _LEARNERS = 4000  # rows that candidates learn from before one is chosen
 _MOST_LEARNERS = 20_000  # rows that the chosen one learns from
 _LAST = 100  # one in so many rows is held out when the chosen map learns from all others
+_MISLED = 3.0  # times the error before: more than the chance of a dozen rows makes it
+_INNER = 0.95  # share of rows that these are of
 _REWEIGHTED = 1024  # columns beyond which the best weights of a pool take minutes
 _CLEARLY = 0.9  # share of a cost or an error, both of which are estimates, that is clearly less
 _SCREENED = 256  # columns from which candidates are tried with fewer columns first
@@ -116,8 +118,8 @@ class KernelFeatures(FeatureMap):
     a quarter of the columns show to be far behind a cheap one are left out.
 
     A quarter of the rows, at most 1000, are to judge on. Of fewer than 20,000, a chosen expansion
-    learns again from all but 1%, and is judged again on these. With fewer than 20 rows none can be
-    spared, and the report says that errors are of its own rows.
+    learns again from all but 1%, none of these far out, and is judged again on them. With fewer
+    than 20 rows none can be spared, and the report says that errors are of its own rows.
 
     Parameters
     ----------
@@ -238,18 +240,22 @@ class KernelFeatures(FeatureMap):
         if not unseen:
             told = f"the {len(rows)} rows that maps learned from, too few to hold any out"
         elif isinstance(chosen, ExpansionMap) and not isinstance(chosen, final):
-            # More rows are better for these, the outermost above all.
-            size = min(len(held_out), max(len(X) // _LAST, 12))
-            last = np.sort(rng.choice(held_out, size, replace=False, p=weights / weights.sum()))
+            # More rows are better for these, the outermost above all: those are not spared.
+            inner = held_out[distance[held_out] <= np.quantile(distance, _INNER)]
+            size = min(len(inner), max(len(X) // _LAST, 12))
+            last = np.sort(rng.choice(inner, size, replace=False))
             rest = rng.permutation(np.delete(np.arange(len(X)), last))[:_MOST_LEARNERS]
             few = _Judges.of(self.kernel_, X[last], np.ones(size), near[last])
             again = clone(chosen)
             trial = _try(report.chosen, again, X[np.sort(rest)], {}, few)
-            if not trial.note:
+            (before,) = (each for each in trials if each.name == report.chosen)
+            # Where what it learned last misled it, the one that was chosen stays.
+            if not trial.note and trial.typical <= _MISLED * before.typical:
                 chosen = again
                 trials = [trial if each.name == trial.name else each for each in trials]
                 told += (
-                    f"; of the chosen one, which then learned from all but {size}, pairs of these"
+                    f"; of the chosen one, which then learned from all but {size} of the inner "
+                    f"{_INNER:.0%}, pairs of these"
                 )
         told = (
             f"Errors of pairs of {told}; typical ones are of the inner {frames.TYPICAL:.0%} of rows"
@@ -303,11 +309,8 @@ class KernelFeatures(FeatureMap):
         """
         if self.shift_invariant or len(X) < eigenfunctions.MANY or X.shape[1] > frames.WIDE:
             return {}
-        rows = np.flatnonzero(stands_for)
-        weights = stands_for.copy()
-        weights[rows] *= frames.nearness(frames.distances(X, rows)[rows])
         try:
-            return {HermiteMercer: eigenfunctions.framing(self.kernel_, X, weights)}
+            return {HermiteMercer: eigenfunctions.framing(self.kernel_, X, stands_for)}
         except ValueError:  # not for this kernel, as its trial will tell
             return {}
 

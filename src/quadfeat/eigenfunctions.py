@@ -50,20 +50,32 @@ class Framing:
     held_out: Matrix
     learners: Matrix  # rows that are not held out, at most `_LEARNERS`
     stand_for: Floats  # how many rows each of these stands for
+    without_far: Framing | None = None  # the same without far rows, if there are any
 
 
 def framing(kernel: Kernel, X: Matrix, weights: Floats | None = None) -> Framing:
     """The frames of X for every group of a kernel: one pass over X, d^3 for each frame.
 
-    Far rows count less, as `frames.nearness` has it. With `weights` (n,), which should have that
-    in them, rows of at most `WIDE` columns stand for so many, and none is seen that stands for 0.
+    With `weights` (n,), rows of at most `WIDE` columns stand for so many, and none is seen that
+    stands for 0. Where rows are far out, there are also frames without them.
     """
-    groups = kernel.groups(X.shape[1])
-    scales = [_scale(group) for group in groups]
     n, d = X.shape
     if weights is not None and d > WIDE:
         raise ValueError(f"rows of {d} columns cannot be weighted, those of {WIDE} can")
-    counts = nearness(distances(X)) if weights is None else weights
+    counts = np.ones(n) if weights is None else weights
+    rows = np.flatnonzero(counts)
+    near = nearness(distances(X, rows))
+    whole = n >= MANY or weights is not None
+    found = _framing(kernel, X, counts, whole=whole)
+    if (near[rows] == 1).all():
+        return found
+    return replace(found, without_far=_framing(kernel, X, counts * near, whole=whole))
+
+
+def _framing(kernel: Kernel, X: Matrix, counts: Floats, *, whole: bool) -> Framing:
+    groups = kernel.groups(X.shape[1])
+    scales = [_scale(group) for group in groups]
+    n, d = X.shape
     step = max(5, n // _HELD_OUT)
     held_out = np.asarray(X[::step], dtype=np.float64)[counts[::step] > 0]
     rest = np.flatnonzero((np.arange(n) % step != 0) & (counts > 0))
@@ -71,7 +83,7 @@ def framing(kernel: Kernel, X: Matrix, weights: Floats | None = None) -> Framing
     learners = np.asarray(X[some], dtype=np.float64) if d <= WIDE else np.empty((0, d))
     measured = learners, counts[some]
     # Too few to split, or so many that it makes no difference.
-    if n < step or n >= MANY or weights is not None:
+    if n < step or whole:
         frames = _frames(groups, scales, X, counts, moments(X, counts) if d <= WIDE else None)
         return Framing(frames, frames, held_out, *measured)
     others = X[rest]
@@ -89,12 +101,12 @@ def hermite_mercer(kernel: Kernel, X: Matrix, p: int, learnt: Framing | None = N
     principal frame, products of Hermite functions, with eigenvalues that are products of
     geometric sequences (Zhu et al., 1998; Fasshauer and McCourt, 2012). The largest products over
     all groups are found best-first, every group keeping one where p allows. f is the one of
-    `SPREADS` with the least mean squared residual on rows held out from the covariance, none of
-    them far out. Data is not Gaussian: of the 2 p largest, the p with the largest mean square on
-    rows of X are taken instead where that leaves less on the rows held out. The expansion holds for
-    every f, mean, rotation and choice: data unlike X gives larger residuals, never a wrong bound.
-    One pass over X, d^3 for the frame, O(p log p) for the products; deterministic. Fewer than p
-    columns only
+    `SPREADS` with the least mean squared residual on rows held out from the covariance, in which
+    far rows do not count if that leaves less. Data is not Gaussian: of the 2 p largest,
+    the p with the largest mean square on rows of X are taken instead where that leaves less on the
+    rows held out. The expansion holds for every f, mean, rotation and choice: data unlike X gives
+    larger residuals, never a wrong bound. One pass over X, d^3 for the frame, O(p log p) for the
+    products; deterministic. Fewer than p columns only
     where the data has no variance at all.
 
     Parameters
@@ -119,13 +131,21 @@ def hermite_mercer(kernel: Kernel, X: Matrix, p: int, learnt: Framing | None = N
     scales = [_scale(group) for group in groups]
     own = framing(kernel, X) if learnt is None else learnt
     at_zero = sum(group.weight for group in groups)
-    near = own.held_out[nearness(distances(own.held_out)) == 1]
 
     def left(basis: MercerBasis) -> float:
-        return float(np.mean(residual(near, basis, at_zero) ** 2))
+        return float(np.mean(residual(own.held_out, basis, at_zero) ** 2))
 
-    errors = [left(_expand(groups, scales, own.trial, spread, p)) for spread in SPREADS]
-    spread, error = SPREADS[int(np.argmin(errors))], min(errors)
+    def best(framing: Framing) -> tuple[float, float]:
+        errors = [left(_expand(groups, scales, framing.trial, spread, p)) for spread in SPREADS]
+        return min(errors), SPREADS[int(np.argmin(errors))]
+
+    error, spread = best(own)
+    if own.without_far is not None:
+        less, other = best(own.without_far)
+        # By the frames that are kept: a far row that is held out does no harm to those on trial.
+        plain = left(_expand(groups, scales, own.final, spread, p))
+        if left(_expand(groups, scales, own.without_far.final, other, p)) < plain:
+            own, error, spread = own.without_far, less, other
     basis = _expand(groups, scales, own.final, spread, p, reflect=True)
     # Reflections, which save most of the cost, need a column of every direction.
     if not len(own.learners) or any(each.mixing is not None for each in basis.expansions):

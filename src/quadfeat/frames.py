@@ -101,14 +101,13 @@ def typical(distance: Floats) -> npt.NDArray[np.bool_]:
 
 
 def nearness(distance: Floats) -> Floats:
-    """Weights (n,) that bound what a far row does to a scatter: 1 for nearly all, less for it.
+    """Weights (n,): 1 for nearly all rows, 0 for those that are far out by their `distances`.
 
-    As Huber's (1981): beyond a limit a row counts less by as much as it is farther, so that it
-    adds no more than one at the limit: ten times as far out as what a twentieth of the rows exceed.
-    Tails that reach less far are part of the data: they decide the error of all pairs.
+    That is ten times as far out as what a twentieth of the rows exceed. Tails that reach less far
+    are part of the data: they decide the error of all pairs.
     """
     limit = _FAR * float(np.quantile(distance, 0.95))
-    return np.divide(limit, distance, out=np.ones(len(distance)), where=distance > limit)
+    return np.where((distance > limit) & (limit > 0), 0.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
