@@ -28,7 +28,7 @@ from .features import FeatureMap, Matrix, moved
 from .fitting import Judge, RidgeFit, Rows, fit_ridge
 from .kernels import Kernel
 from .rules import Floats
-from .sampling import Drawn
+from .sampling import Drawn, RowSample
 from .streaming import (
     Checkpoint,
     Encode,
@@ -66,6 +66,7 @@ class KernelModel(BaseEstimator, ABC):
     tuning_: list[Tried]
     n_features_in_: int
     _sums: NormalSums  # of the batches of partial_fit
+    _seen: RowSample  # of the same; files of version 0.1.0 have none
     _target_rules: ClassVar[dict[str, Any]] = {}  # what scikit-learn is to check of y
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -80,7 +81,7 @@ class KernelModel(BaseEstimator, ABC):
     ) -> Source | Partitions | Once:
         if reset:
             # A fit forgets the batches and the columns of those before it.
-            for name in ("_sums", "feature_names_in_", "_first_index"):
+            for name in ("_sums", "_seen", "feature_names_in_", "_first_index"):
                 self.__dict__.pop(name, None)
         if is_collection(X):
             return Partitions(X, y, sample_weight, dtype=self.dtype)
@@ -275,12 +276,21 @@ class KernelModel(BaseEstimator, ABC):
         complete = whole and look.sample.complete
         return Rows(Z, y, weight, drawn.share, self._groups(drawn), whole, complete)
 
-    def _add(self, sums: NormalSums) -> None:
-        """Keep the sums of one more batch, which were made whole."""
-        if hasattr(self, "_sums"):
-            self._sums.merge(sums)
+    def _add(self, sums: NormalSums, look: Survey) -> tuple[Survey, Rows]:
+        """Keep the sums and a sample of one more batch, which were made whole.
+
+        Returns a look at all batches and the rows to judge by. What one batch has would judge for
+        its own rows only, and knows nothing of copies in the others.
+        """
+        first = not hasattr(self, "_sums")
+        if first:
+            limit = self._n_left_out(self.features_._n_features_out)
+            self._sums, self._seen = sums, look.sample.limited(limit).blank()()
         else:
-            self._sums = sums
+            self._sums.merge(sums)
+        if hasattr(self, "_seen"):
+            look = look.joined(self._seen, self._sums.n_rows)
+        return look, self._sample(look, whole=hasattr(self, "_seen"))
 
     # --- ridge ------------------------------------------------------------------------------------
     def _solve(

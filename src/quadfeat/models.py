@@ -51,8 +51,8 @@ class KernelRegressor(RegressorMixin, KernelModel):
         Where its random state is None, it is 0.
     alpha : float, sequence of floats, or "auto"
         Of several, the best for rows that are left out in turn with all of their copies: every row
-        where there are few, those of a sample where there are many. After `partial_fit`, and for
-        an iterator, the one under which all targets are most likely.
+        where there are few, those of a sample where there are many. For an iterator, which is
+        read once, the one under which all targets are most likely.
     fit_intercept : bool
     dtype : "float32", "float64" or None
         The precision of rows and features; None is that of X. Sums are always in double precision.
@@ -157,8 +157,7 @@ class KernelRegressor(RegressorMixin, KernelModel):
             self._begin(look)
         added = NormalSums(self.features_._n_features_out, len(self._shift))
         fold(self._stream(data, look, self._encoded), added, nothing, "sums")
-        self._add(added)
-        sample = self._sample(look, whole=first)
+        look, sample = self._add(added, look)
         self._finish(self._sums, sample, look.distinct_share, copy=True)
         return self
 
@@ -435,8 +434,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
             self._begin(look, look.classes if classes is None else np.unique(classes))
         added = NormalSums(self.features_._n_features_out, self._n_scores)
         fold(self._stream(data, look, self._encoded_signs), added, nothing, "sums")
-        self._add(added)
-        sample = self._sample(look, whole=first)
+        look, sample = self._add(added, look)
         self._finish(self._sums, sample, look.distinct_share, copy=True)
         return self
 

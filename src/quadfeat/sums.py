@@ -76,6 +76,11 @@ class NormalSums:
 
         share(add, tiles + [(each, each) for each in cuts])
 
+    @property
+    def n_rows(self) -> float:
+        """The effective number of rows, (sum w)^2 / sum w^2 (Kish, 1965)."""
+        return self.weight**2 / self.weight_square
+
     def blank(self) -> Callable[[], NormalSums]:
         """Makes sums of this kind without rows; small, so that it can travel."""
         return functools.partial(NormalSums, *self.cross.shape)
@@ -139,7 +144,7 @@ class NormalSums:
             feature_mean,
             target_mean,
             self.weight,
-            distinct_share * self.weight**2 / self.weight_square,
+            distinct_share * self.n_rows,
             intercept,
             signs,
         )
@@ -155,7 +160,7 @@ class RidgeSystem:
     feature_mean: Floats
     target_mean: Floats
     weight: float  # of all rows
-    n_rows: float  # effective number of distinct rows: (sum w)^2 / sum w^2 (Kish, 1965)
+    n_rows: float  # effective number of distinct rows
     intercept: bool
     signs: Floats
 

@@ -53,6 +53,11 @@ class Survey:
         X = self.drawn.X
         return X[np.unique(row_keys(X), return_index=True)[1]]
 
+    def joined(self, before: RowSample, n_rows: float) -> Survey:
+        """The same of these and earlier rows, whose sample takes these in; `n_rows` effective."""
+        before.merge(self.sample)
+        return replace(self, sample=before, distinct_share=_distinct_share(before, n_rows))
+
     def some(self, rows: int) -> Survey:
         """The same with about so many rows in the sample; every class keeps some of its own."""
         return replace(self, sample=self.sample.limited(rows))
@@ -159,9 +164,13 @@ class Tally:
             raise ValueError(f"{name} has no rows with a weight above zero")
         classes = np.array(sorted(self._classes))
         totals = np.array([self._classes[each] for each in classes.tolist()])
-        n_distinct = self.sample.n_distinct * effective_share(drawn.weight, drawn.share)
-        n_rows = self._weight**2 / self._square
-        return Survey(self.n_rows, self.sample, n_distinct / n_rows, classes, totals)
+        share = _distinct_share(self.sample, self._weight**2 / self._square)
+        return Survey(self.n_rows, self.sample, share, classes, totals)
+
+
+def _distinct_share(sample: RowSample, n_rows: float) -> float:
+    drawn = sample.drawn()
+    return sample.n_distinct * effective_share(drawn.weight, drawn.share) / n_rows
 
 
 def effective_share(weight: Floats, share: Floats | None = None) -> float:
