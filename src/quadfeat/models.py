@@ -51,8 +51,8 @@ class KernelRegressor(RegressorMixin, KernelModel):
         Where its random state is None, it is 0.
     alpha : float, sequence of floats, or "auto"
         Of several, the best for rows that are left out in turn with all of their copies: every row
-        where there are few, those of a sample where there are many. For an iterator, which is
-        read once, the one under which all targets are most likely.
+        where there are few, those of a sample where there are many. For a long iterator, which
+        is read once, the one under which all targets are most likely.
     fit_intercept : bool
     dtype : "float32", "float64" or None
         The precision of rows and features; None is that of X. Sums are always in double precision.
@@ -166,6 +166,9 @@ class KernelRegressor(RegressorMixin, KernelModel):
         self._single = targets.ndim == 1
         # Products of centred targets keep their digits, whatever the mean of y is.
         columns = targets.reshape(len(targets), -1)
+        largest = np.abs(columns).max(axis=0)
+        if (low := largest[(largest > 0) & (largest < 1 / _LARGEST_TARGET)]).size:
+            raise ValueError(f"y is {low[0]:g} at most, and squares underflow; divide by its spread")
         self._shift = np.zeros(columns.shape[1])
         if self.fit_intercept:
             # About the mean will do; summed exactly, it has the same bits in any order of the rows.

@@ -209,8 +209,8 @@ class RowSample:
     def from_state(cls, state: dict[str, Any]) -> RowSample:
         """The sample whose `state` this is; its arrays become its own."""
         cuts = dict(zip(state["classes"].tolist(), state["cuts"].tolist(), strict=True))
-        parts = (state[name] for name in ("keys", "labels", "X", "y", "weight"))
-        rows = Drawn(*parts, share=np.ones(len(state["keys"])))
+        parts = {name: state[name] for name in ("keys", "labels", "X", "y", "weight")}
+        rows = Drawn(**parts, share=np.ones(len(state["keys"])))
         return cls._like(state["limit"], state["by_class"], state["cut"], cuts, rows)
 
     @property
