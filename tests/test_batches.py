@@ -77,3 +77,14 @@ def test_a_large_first_batch_leaves_a_small_sample_in_the_model(rng):
     model = qf.KernelRegressor(features, alpha=1.0).partial_fit(X, X[:, 0])
     model.partial_fit(X + 1, X[:, 0])
     assert len(model._seen.drawn().X) <= 5000
+
+
+def test_a_batch_that_cannot_be_solved_is_not_kept(rng):
+    X, y = rng.normal(size=(50, 2)), rng.normal(size=50)
+    features = qf.RandomFourier(KERNEL, n_components=200, random_state=0)
+    model = qf.KernelRegressor(features, alpha=1.0).partial_fit(X, y)
+    with pytest.raises(ValueError, match="too small"):
+        model.set_params(alpha=1e-300).partial_fit(X + 1, y)
+    model.set_params(alpha=1.0).partial_fit(X + 1, y)
+    twice = qf.KernelRegressor(features, alpha=1.0).partial_fit(X, y).partial_fit(X + 1, y)
+    assert_same(model, twice, X)

@@ -209,3 +209,13 @@ def test_scales_that_vanish_are_refused(X, y, dtype, said, rng):
     rows = rng.normal(size=(50, 2))
     with pytest.raises(ValueError, match=said):
         qf.KernelRegressor(dtype=dtype).fit(X * rows, y * rows[:, 0])
+
+
+def test_whole_blocks_without_weight_are_left_out(case, rng):
+    model, X, y = case
+    far = rng.normal(size=(9000, 2)) + 50  # more than a block
+    weight = np.repeat([0.0, 1.0], [9000, 150])
+    padded = clone(model).fit(
+        np.vstack([far, X]), np.append(y[rng.integers(150, size=9000)], y), weight
+    )
+    assert_same(padded, clone(model).fit(X, y), X)

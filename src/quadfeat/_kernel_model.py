@@ -289,21 +289,27 @@ class KernelModel(BaseEstimator, ABC):
         complete = whole and look.sample.complete
         return Rows(Z, y, weight, drawn.share, self._groups(drawn), whole, complete)
 
-    def _add(self, sums: NormalSums, look: Survey) -> tuple[Survey, Rows]:
-        """Keep the sums and a sample of one more batch, which were made whole.
+    def _with_batches(self, sums: NormalSums, look: Survey) -> tuple[Survey, bool]:
+        """Add the batches before to the sums of one more, and to the look at it.
 
-        Returns a look at all batches and the rows to judge by. What one batch has would judge for
-        its own rows only, and knows nothing of copies in the others.
+        Returns whether the look is at all of them. What one batch has would judge for its own rows
+        only, and knows nothing of copies in the others. The batches before stay as they were, so
+        that a batch which cannot be solved with them is not kept.
         """
-        first = not hasattr(self, "_sums")
-        if first:
-            limit = self._n_left_out(self.features_._n_features_out)
-            self._sums, self._seen = sums, look.sample.limited(limit).blank()()
+        limit = self._n_left_out(self.features_._n_features_out)
+        if not hasattr(self, "_sums"):
+            before = look.sample.limited(limit).blank()()
         else:
-            self._sums.merge(sums)
-        if hasattr(self, "_seen"):
-            look = look.joined(self._seen, self._sums.n_rows)
-        return look, self._sample(look, whole=hasattr(self, "_seen"))
+            sums.merge(self._sums)
+            if not hasattr(self, "_seen"):
+                return look, False
+            before = self._seen.limited(limit)
+        return look.joined(before, sums.n_rows), True
+
+    def _keep_batches(self, sums: NormalSums, look: Survey, whole: bool) -> None:
+        self._sums = sums
+        if whole:
+            self._seen = look.sample
 
     # --- ridge ------------------------------------------------------------------------------------
     def _solve(

@@ -157,8 +157,9 @@ class KernelRegressor(RegressorMixin, KernelModel):
             self._begin(look)
         added = NormalSums(self.features_._n_features_out, len(self._shift))
         fold(self._stream(data, look, self._encoded), added, nothing, "sums")
-        look, sample = self._add(added, look)
-        self._finish(self._sums, sample, look.distinct_share, copy=True)
+        look, whole = self._with_batches(added, look)
+        self._finish(added, self._sample(look, whole=whole), look.distinct_share, copy=True)
+        self._keep_batches(added, look, whole)
         return self
 
     def _begin(self, look: Survey) -> None:
@@ -168,7 +169,7 @@ class KernelRegressor(RegressorMixin, KernelModel):
         columns = targets.reshape(len(targets), -1)
         largest = np.abs(columns).max(axis=0)
         if (low := largest[(largest > 0) & (largest < 1 / _LARGEST_TARGET)]).size:
-            raise ValueError(f"y is {low[0]:g} at most, and squares underflow; divide by its spread")
+            raise ValueError(f"y is {low[0]:g} at most: squares underflow; divide it by its spread")
         self._shift = np.zeros(columns.shape[1])
         if self.fit_intercept:
             # About the mean will do; summed exactly, it has the same bits in any order of the rows.
@@ -437,8 +438,9 @@ class KernelClassifier(ClassifierMixin, KernelModel):
             self._begin(look, look.classes if classes is None else np.unique(classes))
         added = NormalSums(self.features_._n_features_out, self._n_scores)
         fold(self._stream(data, look, self._encoded_signs), added, nothing, "sums")
-        look, sample = self._add(added, look)
-        self._finish(self._sums, sample, look.distinct_share, copy=True)
+        look, whole = self._with_batches(added, look)
+        self._finish(added, self._sample(look, whole=whole), look.distinct_share, copy=True)
+        self._keep_batches(added, look, whole)
         return self
 
     def _begin(self, look: Survey, classes: Any) -> None:

@@ -136,6 +136,8 @@ class RowSample:
         """Draw from the rows of a block that have a weight."""
         weight = np.ones(len(block)) if block.weight is None else block.weight
         rows = np.flatnonzero(weight > 0)
+        if not len(rows):
+            return
         X = block.X if len(rows) == len(block) else block.X[rows]
         keys, labels = row_keys(X), np.zeros(len(rows), dtype=np.uint64)
         if self._by_class:

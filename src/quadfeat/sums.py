@@ -53,7 +53,7 @@ class NormalSums:
         """Add rows: features (n, p), targets (n, t), weights (n,); no target counts if t is 0."""
         Y = np.asarray(Y, dtype=np.float64) if len(self.target_sum) else np.empty((len(Z), 0))
         root = np.ones(len(Z)) if weight is None else np.sqrt(weight)
-        narrow, unit = narrowed(np.asarray(root, dtype=np.float64), Z.dtype)
+        narrow, unit = narrowed(root, Z.dtype)
         if weight is not None:
             Z = Z * narrow[:, None]
             Y = Y * root[:, None]
@@ -154,7 +154,7 @@ class NormalSums:
         )
 
 
-def narrowed(values: Floats, dtype: Any) -> tuple[Matrix, Any]:
+def narrowed(values: Matrix, dtype: Any) -> tuple[Matrix, Any]:
     """Values in a precision whose range they may exceed, and what to multiply products by.
 
     That is a power of two for each column, and 1 where the range is wide enough.

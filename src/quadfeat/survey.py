@@ -69,8 +69,11 @@ class Once:
         rows = 0
         for block in blocks:
             first.append(data.kept(block))
-            rows += np.shape(first[-1][0])[0]
-            if rows >= sample_size(np.shape(first[-1][0])[1]):
+            shape = np.shape(first[-1][0])
+            if len(shape) != 2:
+                raise ValueError(f"X of a block must be (rows, columns), got shape {shape}")
+            rows += shape[0]
+            if rows >= sample_size(shape[1]):
                 break
         else:
             if not rows:
