@@ -244,3 +244,16 @@ def test_predictions_are_lazy_and_those_of_the_model(client, rows):
             np.testing.assert_allclose(ours.compute(), local, rtol=1e-9, atol=1e-11)
     with pytest.raises(ValueError, match="no other argument"):
         regressor.predict(lazy, return_std=True)
+
+
+def test_partitions_without_rows_or_weights_are_nothing(rows):
+    X, y = pd.DataFrame(rows[0][:300], columns=list("abcde")), rows[1][:300]
+    table = dd.from_pandas(X.assign(y=y, w=1.0 * (np.arange(300) >= 100)), npartitions=3)
+    none = table[table.a > 1e9]
+    table = dd.concat([none, table, none])
+    model = qf.KernelRegressor(qf.HermiteMercer(n_components=16))
+    with dask.config.set(scheduler="threads"):
+        theirs = clone(model).fit(table[list("abcde")], table.y, table.w)
+        predicted = theirs.predict(table[list("abcde")]).compute()
+    ours = clone(model).fit(X[100:], y[100:])
+    np.testing.assert_allclose(predicted, ours.predict(X), rtol=0, atol=1e-8)

@@ -1,5 +1,8 @@
 """Laws of kernels, over the table in conftest."""
 
+import functools
+import operator
+
 import numpy as np
 import pytest
 from scipy import integrate
@@ -232,3 +235,14 @@ def test_subsets_may_be_arrays_of_any_whole_numbers(kind, data):
     subsets = [np.array([0, 1], dtype=kind), (2, 3)]
     expected = qf.Anova(qf.Gaussian(1.0), [[0, 1], [2, 3]])(data)
     np.testing.assert_array_equal(qf.Anova(qf.Gaussian(1.0), subsets)(data), expected)
+
+
+def test_a_deep_product_is_printed_at_once():
+    # Twice as long for every level would be hours.
+    kernel = functools.reduce(operator.mul, [qf.Gaussian(0.01)] * 40)
+    assert repr(kernel).count("Gaussian(gamma=0.01)") == 40
+    assert repr(qf.DenseGrid(kernel)).count("Product") > 1
+    assert repr(qf.Gaussian()) == "Gaussian()"
+    assert repr(qf.Gaussian("scale") * qf.Matern(1.5)) == (
+        "Product(left=Gaussian(gamma='scale'), right=Matern())"
+    )

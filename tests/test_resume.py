@@ -274,7 +274,7 @@ def test_an_edited_density_does_not_resume_the_old_fit(rows, tmp_path):
         kernel = qf.Spectral(_made(text))
         return clone(model).set_params(features=qf.DenseGrid(kernel, n_points=3))
 
-    given("made = lambda w: np.exp(-(w**2))").fit(X, y)
-    given("made = lambda w: np.exp(-(w**2))").fit(X, y)
+    given("made = lambda w: np.exp(-(w**2)) / np.pi**0.5").fit(X, y)
+    given("made = lambda w: np.exp(-(w**2)) / np.pi**0.5").fit(X, y)
     with pytest.raises(ValueError, match="other parameters"):
-        given("made = lambda w: np.exp(-2 * w**2)").fit(X, y)
+        given("made = lambda w: np.exp(-2 * w**2) * (2 / np.pi) ** 0.5").fit(X, y)

@@ -317,3 +317,20 @@ def test_an_iterator_resumes_only_over_the_rows_that_were_read(tmp_path):
 def _broken(blocks, number):
     yield from blocks[:number]
     raise ValueError("cannot go on")
+
+
+def test_an_iterator_of_few_rows_is_fitted_as_a_list_is(rng):
+    X, y = rng.normal(size=(100, 2)), rng.normal(size=100)
+    blocks = [(X[:60], y[:60]), (X[60:], y[60:])]
+    model = qf.KernelRegressor(qf.HermiteMercer(n_components=8))
+    listed = clone(model).fit(blocks)
+    once = clone(model).fit(iter(blocks))
+    assert once.alpha_ == listed.alpha_
+    np.testing.assert_array_equal(once.coef_, listed.coef_)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_text_and_numbers_are_not_labels_of_one_stream(order, rng):
+    X, y = rng.normal(size=(20, 2)), np.arange(20) % 2
+    with pytest.raises(ValueError, match="targets are text before row 20"):
+        qf.KernelClassifier().fit([(X, y), (X, y.astype(str))][::order])

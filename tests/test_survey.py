@@ -59,3 +59,10 @@ def test_an_iterator_is_read_beforehand_only_as_far_as_a_sample_needs(monkeypatc
     assert sum(len(block) for block in once.head.blocks()) == 120
     whole = np.concatenate([block.y for block in once.whole.blocks()])
     assert np.array_equal(whole, np.repeat(np.arange(20), 30))
+
+
+def test_dates_are_labels_with_weights_of_their_own(rng):
+    days = np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[ns]")
+    seen = survey(source(rng.normal(size=(6, 1)), days[[0, 1, 1, 1, 0, 1]]), labels=True)
+    np.testing.assert_array_equal(seen.classes, days)
+    np.testing.assert_array_equal(seen.class_weights, [2, 4])

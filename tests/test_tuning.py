@@ -13,7 +13,7 @@ from quadfeat.fitting import Rows, fit_loss, tune_alpha
 from quadfeat.solvers import InPlaceCholesky
 from quadfeat.streaming import Checkpoint
 from quadfeat.sums import NormalSums
-from quadfeat.survey import survey
+from quadfeat.survey import distinct_rows, survey
 from quadfeat.tuning import _cheap, penalties
 
 
@@ -49,7 +49,7 @@ def test_the_last_bandwidth_is_the_vertex_of_the_parabola_through_the_best(rng):
 def test_the_score_of_a_bandwidth_is_its_restricted_likelihood_at_the_best_alpha(rng):
     X = rng.normal(size=(200, 2))
     y = np.sin(2 * X).sum(axis=1) + 0.3 * rng.normal(size=200)
-    rows = survey(source(X, y), labels=False).distinct_rows()
+    rows = distinct_rows(survey(source(X, y), labels=False).drawn.X)
     median = qf.Gaussian("median").resolve(rows).gamma
     for each in bandwidths(qf.KernelRegressor(small()).fit(X, y)):
         features = small().set_params(kernel=qf.Gaussian(median / each.value**2))

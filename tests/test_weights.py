@@ -151,3 +151,71 @@ def test_a_class_of_three_rows_among_many_is_known_to_the_model(rng):
     model.fit(X, y)
     assert model.classes_.tolist() == ["far", "left", "right"]
     assert (model.predict(X[:3]) == "far").all()
+
+
+def test_a_class_of_weight_zero_is_left_out(case):
+    model, X, y = case
+    if isinstance(model, qf.KernelRegressor):
+        pytest.skip("a regressor has no classes")
+    model.set_params(class_weight={0: 0.0, 1: 1.0, 2: 3.0})
+    left_out = clone(model).fit(X, y)
+    assert np.isfinite(left_out.alpha_)
+    assert set(left_out.predict(X)) == {1, 2}
+    moved = np.where((y == 0)[:, None], X + 100, X)  # where its rows are does not matter
+    assert_same(left_out, clone(model).fit(moved, y), X[y > 0])
+
+
+def test_class_weights_that_leave_no_row_are_named(rng):
+    X, y = rng.normal(size=(10, 2)), np.repeat([1, 0], 5)
+    model = qf.KernelClassifier(qf.HermiteMercer(n_components=4), class_weight={0: 0, 1: 1})
+    with pytest.raises(ValueError, match="class_weight leaves no row"):
+        model.partial_fit(X[5:], y[5:], classes=[0, 1])
+
+
+@pytest.mark.parametrize("factor", [1e-90, 1e-45, 1e45, 1e90])
+def test_weights_beyond_the_range_of_float32_keep_their_ratios(case, factor, rng):
+    model, X, y = case
+    model.set_params(dtype="float32", alpha=0.1)
+    weight = rng.uniform(0.5, 3, size=150)
+    plain = clone(model).fit(X, y, weight)
+    scaled = clone(model).set_params(alpha=0.1 * factor).fit(X, y, factor * weight)
+    # The rounding of float32 is 6e-8, and alpha 0.1 leaves a condition of about 1e3.
+    for ours, theirs in zip(answers(plain, X), answers(scaled, X), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-2, atol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_targets_of_any_scale_are_learned_alike(dtype, rng):
+    X = rng.normal(size=(150, 2))
+    y = np.sin(2 * X).sum(axis=1) + 0.5 * rng.normal(size=150)
+    model = qf.KernelRegressor(qf.RandomFourier(qf.Gaussian(0.5), n_components=16), dtype=dtype)
+    plain = answers(clone(model).fit(X, y), X)
+    for scale in (1e-100, 1e-45, 1e45, 1e100):
+        several = clone(model).fit(X, np.c_[y, scale * y])
+        for ours, theirs in zip(several.predict(X, return_std=True), plain, strict=False):
+            np.testing.assert_allclose(ours[:, 1] / scale, theirs, rtol=1e-2, atol=1e-3)
+            np.testing.assert_allclose(ours[:, 0], theirs, rtol=1e-2, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "dtype", "said"),
+    [
+        (1.0, 1e-160, "float64", "squares underflow"),
+        (1e-200, 1.0, "float64", "distances that do not underflow"),
+        (1e-100, 1.0, "float32", "less than float32 can tell"),
+    ],
+)
+def test_scales_that_vanish_are_refused(X, y, dtype, said, rng):
+    rows = rng.normal(size=(50, 2))
+    with pytest.raises(ValueError, match=said):
+        qf.KernelRegressor(dtype=dtype).fit(X * rows, y * rows[:, 0])
+
+
+def test_whole_blocks_without_weight_are_left_out(case, rng):
+    model, X, y = case
+    far = rng.normal(size=(9000, 2)) + 50  # more than a block
+    weight = np.repeat([0.0, 1.0], [9000, 150])
+    padded = clone(model).fit(
+        np.vstack([far, X]), np.append(y[rng.integers(150, size=9000)], y), weight
+    )
+    assert_same(padded, clone(model).fit(X, y), X)

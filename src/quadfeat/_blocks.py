@@ -92,6 +92,7 @@ class Form:
     dtype: Any = None
     is_sparse: bool | None = None
     parts: tuple[bool, bool] | None = None  # whether there are targets, and weights
+    text: bool | None = None  # whether targets are text, which numbers joined to it would become
 
     def take(self, block: Block, name: str, row: int) -> None:
         """Take a block for the first, or compare it with that."""
@@ -112,6 +113,14 @@ class Form:
                     f"{name}: there are {here}{what} from row {row} on and {there}{what} before; "
                     f"give every block {what}, or none"
                 )
+        if block.y is not None and block.y.dtype.kind in "biufU":
+            text = block.y.dtype.kind == "U"
+            if self.text not in (None, text):
+                raise ValueError(
+                    f"{name}: targets are text before row {row} or from there on, and numbers "
+                    f"elsewhere; give all in one form"
+                )
+            self.text = text
         self.width, self.parts, self.dtype = width, parts, block.X.dtype
         self.is_sparse = sparse.issparse(block.X)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Sequence
 from functools import cached_property, reduce
 from itertools import product
@@ -39,6 +40,15 @@ class Kernel(BaseEstimator):
 
     moments: float = np.inf
     edges: Floats = np.zeros(0)  # frequencies that the panels of a density with peaks start from
+
+    def __repr__(self) -> str:
+        # scikit-learn's takes twice as long for every product inside another.
+        defaults = inspect.signature(type(self)).parameters
+        given = {name: repr(value) for name, value in self.get_params(deep=False).items()}
+        changed = [
+            f"{name}={text}" for name, text in given.items() if text != repr(defaults[name].default)
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
 
     # --- one axis
     def profile(self, gap: Floats) -> Floats:

@@ -28,15 +28,15 @@ from .features import FeatureMap, Matrix, moved
 from .fitting import Judge, RidgeFit, Rows, fit_ridge
 from .kernels import Kernel
 from .rules import Floats
-from .sampling import Drawn
+from .sampling import Drawn, RowSample
 from .streaming import (
     Checkpoint,
     Encode,
     FeatureStream,
     Stream,
 )
-from .sums import NormalSums
-from .survey import Once, Survey, survey
+from .sums import NormalSums, narrowed
+from .survey import Once, Survey, distinct_rows, survey
 from .tuning import Tried, seeded, tune_bandwidth
 
 DTYPES = ("float32", "float64")
@@ -66,6 +66,7 @@ class KernelModel(BaseEstimator, ABC):
     tuning_: list[Tried]
     n_features_in_: int
     _sums: NormalSums  # of the batches of partial_fit
+    _seen: RowSample  # of the same; files of version 0.1.0 have none
     _target_rules: ClassVar[dict[str, Any]] = {}  # what scikit-learn is to check of y
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -80,7 +81,7 @@ class KernelModel(BaseEstimator, ABC):
     ) -> Source | Partitions | Once:
         if reset:
             # A fit forgets the batches and the columns of those before it.
-            for name in ("_sums", "feature_names_in_", "_first_index"):
+            for name in ("_sums", "_seen", "feature_names_in_", "_first_index"):
                 self.__dict__.pop(name, None)
         if is_collection(X):
             return Partitions(X, y, sample_weight, dtype=self.dtype)
@@ -202,19 +203,25 @@ class KernelModel(BaseEstimator, ABC):
         if look.n_rows == 1 and isinstance(self.alpha, str):
             raise ValueError("1 sample is too few to choose alpha by; give alpha a number")
         features = seeded(self.features)
-        origin, dtype = self._origin(look.drawn.X), self._precision(look.drawn.X)
-        distinct = moved(look.distinct_rows(), origin, dtype)
+        rows = self._counting(look.drawn).X
+        origin, dtype = self._origin(rows), self._precision(rows)
+        distinct = moved(distinct_rows(rows), origin, dtype)
+        if len(distinct) > 1 and not (distinct != distinct[0]).any():
+            raise ValueError(
+                f"the rows of X differ by less than {dtype} can tell; standardise X, or give it "
+                f"as float64"
+            )
         if features.kernel is None and len(distinct) > 1:
-            drawn = look.some(_TUNING_ROWS).drawn
+            drawn = self._counting(look.some(_TUNING_ROWS).drawn)
             y, weight = self._encoded(Block(drawn.X, drawn.y, drawn.weight))
             Y, group = self._ridge_targets(y), self._groups(drawn)
-            rows = Rows(drawn.X, Y, weight, drawn.share, group).grouped()
+            tuned = Rows(drawn.X, Y, weight, drawn.share, group).grouped()
             kernel, self.tuning_ = tune_bandwidth(
                 features,
-                moved(rows.Z, origin, dtype),
+                moved(tuned.Z, origin, dtype),
                 distinct,
-                rows.y,
-                rows.mass,
+                tuned.y,
+                tuned.mass,
                 verbose=self.verbose,
             )
             features.set_params(kernel=kernel)
@@ -248,6 +255,13 @@ class KernelModel(BaseEstimator, ABC):
     def _ridge_targets(self, y: Any) -> Floats:
         return y
 
+    def _counting(self, drawn: Drawn) -> Drawn:
+        """The rows of a sample that have a weight after that of their class."""
+        _, weight = self._encoded(Block(drawn.X, drawn.y, drawn.weight))
+        if not (weight > 0).any():
+            raise ValueError("class_weight leaves no row with a weight above zero")
+        return drawn if (weight > 0).all() else drawn.at(weight > 0)
+
     def _groups(self, drawn: Drawn) -> Any:
         """Codes 0, 1, ... of rows that are left out together; None for every row on its own."""
         return None
@@ -268,19 +282,34 @@ class KernelModel(BaseEstimator, ABC):
         """
         p = self.features_._n_features_out
         look = look.some(self._n_left_out(p))
-        drawn = look.drawn
+        drawn = self._counting(look.drawn)
         y, weight = self._encoded(Block(drawn.X, drawn.y, drawn.weight))
         Z = np.empty((len(drawn.X), p), dtype=self._precision(drawn.X))
         self.features_._write(drawn.X, Z)
         complete = whole and look.sample.complete
         return Rows(Z, y, weight, drawn.share, self._groups(drawn), whole, complete)
 
-    def _add(self, sums: NormalSums) -> None:
-        """Keep the sums of one more batch, which were made whole."""
-        if hasattr(self, "_sums"):
-            self._sums.merge(sums)
+    def _with_batches(self, sums: NormalSums, look: Survey) -> tuple[Survey, bool]:
+        """Add the batches before to the sums of one more, and to the look at it.
+
+        Returns whether the look is at all of them. What one batch has would judge for its own rows
+        only, and knows nothing of copies in the others. The batches before stay as they were, so
+        that a batch which cannot be solved with them is not kept.
+        """
+        limit = self._n_left_out(self.features_._n_features_out)
+        if not hasattr(self, "_sums"):
+            before = look.sample.limited(limit).blank()()
         else:
-            self._sums = sums
+            sums.merge(self._sums)
+            if not hasattr(self, "_seen"):
+                return look, False
+            before = self._seen.limited(limit)
+        return look.joined(before, sums.n_rows), True
+
+    def _keep_batches(self, sums: NormalSums, look: Survey, whole: bool) -> None:
+        self._sums = sums
+        if whole:
+            self._seen = look.sample
 
     # --- ridge ------------------------------------------------------------------------------------
     def _solve(
@@ -328,8 +357,8 @@ class KernelModel(BaseEstimator, ABC):
         return np.concatenate([nothing, *(self._scored(Z) for Z in self._predicted_blocks(X))])
 
     def _scored(self, Z: Matrix) -> Floats:
-        W = np.atleast_2d(self.coef_).T.astype(Z.dtype)
-        return np.asarray(Z @ W, dtype=np.float64) + np.atleast_1d(self.intercept_)
+        W, unit = narrowed(np.atleast_2d(self.coef_).T, Z.dtype)
+        return np.asarray(Z @ W, dtype=np.float64) * unit + np.atleast_1d(self.intercept_)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -27,6 +27,7 @@ from ._recipes import (
 from .features import FeatureMap
 from .fitting import Posterior
 from .models import KernelClassifier, KernelRegressor
+from .sampling import RowSample
 from .sums import NormalSums
 from .tuning import Tried
 
@@ -44,6 +45,12 @@ def _finish_sums(sums: NormalSums) -> None:
     require(bool((squares >= 0).all()), "a sum of squares or weights is negative")
 
 
+def _finish_sample(sample: RowSample) -> None:
+    (rows,) = sample._parts
+    lengths = {len(part) for part in rows}
+    require(len(lengths) == 1 and lengths != {0}, "a sample has no rows, or parts of some")
+
+
 def _finish_posterior(posterior: Posterior) -> None:
     p = len(posterior.feature_mean)
     require(posterior.root.shape == (p, p), "the root of the posterior does not fit its mean")
@@ -59,6 +66,9 @@ def _finish_model(made: Any, n_scores: int) -> int:
     require(made.n_features_in_ == d, "the map has other columns")
     names = getattr(made, "feature_names_in_", range(d))
     require(len(names) == d, "feature_names_in_ is not one per column")
+    if hasattr(made, "_seen"):
+        (rows,) = made._seen._parts
+        require(rows.X.shape[1] == d, "the sample has other columns")
     if hasattr(made, "_sums"):
         require(made._sums.cross.shape == (p, n_scores), "the sums are those of another map")
     return int(p)
@@ -96,6 +106,12 @@ def _labels(value: Any) -> bool:
     return kind in "UO" or (kind in "biuf" and bool(np.isfinite(value).all()))
 
 
+def _sampled_targets(value: Any) -> bool:
+    if isinstance(value, np.ndarray) and value.ndim == 2:
+        return value.dtype.kind in "biuf" and bool(np.isfinite(value).all())
+    return _labels(value)
+
+
 def _variances(value: Any) -> bool:
     """Whether none is negative; one is NaN where rows were too few to tell it."""
     if not (isinstance(value, float) or (isinstance(value, np.ndarray) and value.ndim == 1)):
@@ -127,6 +143,7 @@ _fitted: dict[str, Check] = {
 _maybe: dict[str, Check] = {
     **any_estimator,
     "_sums": instance(NormalSums),
+    "_seen": instance(RowSample),
 }
 
 
@@ -163,6 +180,24 @@ _RECIPES = (
         finish=_finish_sums,
         state=NormalSums.state,
         make=lambda **state: NormalSums.from_state(state),
+    ),
+    Recipe(
+        RowSample,
+        parameters={
+            "limit": count,
+            "by_class": instance(bool),
+            "cut": number(instance(float), above=0.0),
+            "classes": array("uint64", 1),
+            "cuts": array(_floats, 1, above=0.0),
+            "keys": array("uint64", 1),
+            "labels": array("uint64", 1),
+            "X": array("float32 float64", 2),
+            "y": _sampled_targets,
+            "weight": array(_floats, 1, above=0.0),
+        },
+        finish=_finish_sample,
+        state=RowSample.state,
+        make=lambda **state: RowSample.from_state(state),
     ),
     _model(
         KernelRegressor,

@@ -70,6 +70,8 @@ class _GammaKernel(Kernel):
         distance = np.concatenate([pdist(rows[:, subsets[i]], self._metric) for i in some])
         if not np.isfinite(distance).all():
             raise ValueError("gamma='median' needs distances that do not overflow; standardise X")
+        if not distance.any() and (rows != rows[0]).any():
+            raise ValueError("gamma='median' needs distances that do not underflow; standardise X")
         middle = np.median(distance[distance > 0]) if (distance > 0).any() else 0.5
         return float(1.0 / (2.0 * middle) if self._metric == "sqeuclidean" else 1.0 / middle)
 

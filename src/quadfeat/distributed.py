@@ -252,16 +252,27 @@ def lazily(method: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A function of a partition, which may have no rows; `nothing` is its answer then."""
+
+    function: Callable[[Any], Any]
+    nothing: Any
+
+    def __call__(self, X: Any) -> Any:
+        return self.function(X) if X.shape[0] else self.nothing
+
+
 def _mapped(function: Callable[[Any], Any], X: Any, row: Any) -> Any:
     """A function of every partition, as a dask array whose rows are partitioned as X's.
 
     What it makes of one row tells the form of its answers.
     """
     dask, da = importlib.import_module("dask"), importlib.import_module("dask.array")
-    call = dask.delayed(function, pure=False, traverse=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a plain row has no names
         like = function(row[None])
+    call = dask.delayed(_Part(function, like[:0]), pure=False, traverse=False)
     lengths = getattr(X, "chunks", ([np.nan] * len(_delayed(X, None)),))[0]
     parts = [
         da.from_delayed(call(part), shape=(n, *like.shape[1:]), dtype=like.dtype)

@@ -17,7 +17,7 @@ from .features import FeatureMap
 from .kernels import Gaussian, Kernel
 from .models import KernelClassifier, KernelRegressor
 from .storage import save
-from .survey import Tally
+from .survey import Tally, distinct_rows
 
 _MOST_CLASSES = 20  # different whole numbers in the first block that are still taken for labels
 
@@ -78,7 +78,7 @@ def fit_map(
     for block in progress(data.blocks(), total=data.n_rows, label="reading", verbose=True):
         tally.add(Block(block.X, np.zeros(len(block))), data.name)
     features = KernelFeatures(Gaussian("median"), n_components=width, random_state=0)
-    features.fit(tally.survey(data.name).distinct_rows())
+    features.fit(distinct_rows(tally.survey(data.name).drawn.X))
     if data.columns is not None:
         features.feature_names_in_ = np.array(data.columns, dtype=object)
     if data.first_index is not None:

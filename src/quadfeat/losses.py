@@ -17,6 +17,7 @@ import numpy.typing as npt
 from ._blas import product
 from .features import Matrix
 from .rules import Floats
+from .sums import narrowed
 
 Codes = npt.NDArray[np.intp]
 Loss = Callable[[Floats, Codes], tuple[Floats, Floats]]
@@ -133,15 +134,17 @@ class LossSums:
         inner = product(Z, narrow[0])
         scores = np.asarray(inner if len(narrow) == 1 else inner @ narrow[1].T, dtype=np.float64)
         value, slope = self._loss(scores + b if len(b) else scores, codes)
+        unit: Any = 1.0
         if weight is not None:
-            value, slope = value * weight, slope * weight[:, None]
+            _, unit = narrowed(weight, Z.dtype)
+            value, slope = value * weight, slope * (weight / unit)[:, None]
         self.value += float(value.sum())
         slopes = slope.astype(Z.dtype)
         if len(narrow) == 1:
             parts = [product(Z.T, slopes)]
         else:
             parts = [product(Z.T, slopes @ narrow[1]), slopes.T @ inner]
-        self.gradient += self._weights.join(parts, slope.sum(axis=0))
+        self.gradient += unit * self._weights.join(parts, slope.sum(axis=0))
 
     def blank(self) -> Callable[[], LossSums]:
         """Makes sums of this kind, at this point, without rows."""

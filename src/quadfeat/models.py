@@ -51,8 +51,8 @@ class KernelRegressor(RegressorMixin, KernelModel):
         Where its random state is None, it is 0.
     alpha : float, sequence of floats, or "auto"
         Of several, the best for rows that are left out in turn with all of their copies: every row
-        where there are few, those of a sample where there are many. After `partial_fit`, and for
-        an iterator, the one under which all targets are most likely.
+        where there are few, those of a sample where there are many. For a long iterator, which
+        is read once, the one under which all targets are most likely.
     fit_intercept : bool
     dtype : "float32", "float64" or None
         The precision of rows and features; None is that of X. Sums are always in double precision.
@@ -157,9 +157,9 @@ class KernelRegressor(RegressorMixin, KernelModel):
             self._begin(look)
         added = NormalSums(self.features_._n_features_out, len(self._shift))
         fold(self._stream(data, look, self._encoded), added, nothing, "sums")
-        self._add(added)
-        sample = self._sample(look, whole=first)
-        self._finish(self._sums, sample, look.distinct_share, copy=True)
+        look, whole = self._with_batches(added, look)
+        self._finish(added, self._sample(look, whole=whole), look.distinct_share, copy=True)
+        self._keep_batches(added, look, whole)
         return self
 
     def _begin(self, look: Survey) -> None:
@@ -167,6 +167,9 @@ class KernelRegressor(RegressorMixin, KernelModel):
         self._single = targets.ndim == 1
         # Products of centred targets keep their digits, whatever the mean of y is.
         columns = targets.reshape(len(targets), -1)
+        largest = np.abs(columns).max(axis=0)
+        if (low := largest[(largest > 0) & (largest < 1 / _LARGEST_TARGET)]).size:
+            raise ValueError(f"y is {low[0]:g} at most: squares underflow; divide it by its spread")
         self._shift = np.zeros(columns.shape[1])
         if self.fit_intercept:
             # About the mean will do; summed exactly, it has the same bits in any order of the rows.
@@ -435,9 +438,9 @@ class KernelClassifier(ClassifierMixin, KernelModel):
             self._begin(look, look.classes if classes is None else np.unique(classes))
         added = NormalSums(self.features_._n_features_out, self._n_scores)
         fold(self._stream(data, look, self._encoded_signs), added, nothing, "sums")
-        self._add(added)
-        sample = self._sample(look, whole=first)
-        self._finish(self._sums, sample, look.distinct_share, copy=True)
+        look, whole = self._with_batches(added, look)
+        self._finish(added, self._sample(look, whole=whole), look.distinct_share, copy=True)
+        self._keep_batches(added, look, whole)
         return self
 
     def _begin(self, look: Survey, classes: Any) -> None:

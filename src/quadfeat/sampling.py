@@ -136,6 +136,8 @@ class RowSample:
         """Draw from the rows of a block that have a weight."""
         weight = np.ones(len(block)) if block.weight is None else block.weight
         rows = np.flatnonzero(weight > 0)
+        if not len(rows):
+            return
         X = block.X if len(rows) == len(block) else block.X[rows]
         keys, labels = row_keys(X), np.zeros(len(rows), dtype=np.uint64)
         if self._by_class:
@@ -178,6 +180,7 @@ class RowSample:
 
     def limited(self, limit: int) -> RowSample:
         """The sample of fewer rows of the same data."""
+        limit = min(limit, self._limit)
         return self._like(limit, self._by_class, self._cut, self._cuts, *self._parts)
 
     def keys_only(self) -> RowSample:
@@ -194,6 +197,23 @@ class RowSample:
         self._prune()
         (rows,) = self._parts
         return rows._replace(share=self._reach(rows.labels) / self._cut)
+
+    def state(self) -> dict[str, Any]:
+        """What `from_state` makes the same sample of."""
+        drawn = self.drawn()._asdict()
+        del drawn["share"]  # the cuts tell it
+        of = np.array(sorted(self._cuts), dtype=np.uint64)
+        cuts = np.array([self._cuts[name] for name in of.tolist()], dtype=np.float64)
+        own = {"limit": self._limit, "by_class": self._by_class, "cut": self._cut}
+        return {**own, "classes": of, "cuts": cuts, **drawn}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> RowSample:
+        """The sample whose `state` this is; its arrays become its own."""
+        cuts = dict(zip(state["classes"].tolist(), state["cuts"].tolist(), strict=True))
+        parts = {name: state[name] for name in ("keys", "labels", "X", "y", "weight")}
+        rows = Drawn(**parts, share=np.ones(len(state["keys"])))
+        return cls._like(state["limit"], state["by_class"], state["cut"], cuts, rows)
 
     @property
     def complete(self) -> bool:

@@ -15,6 +15,7 @@ from .rules import Floats
 
 _PANEL = 1024  # columns of a product at a time; its scratch stays small beside the sum
 _TILE = 256  # at least; smaller ones take longer in sum
+_FAR = 32  # powers of two from 1 on which squares and sums of float32 may over- or underflow
 
 
 class NormalSums:
@@ -52,18 +53,20 @@ class NormalSums:
         """Add rows: features (n, p), targets (n, t), weights (n,); no target counts if t is 0."""
         Y = np.asarray(Y, dtype=np.float64) if len(self.target_sum) else np.empty((len(Z), 0))
         root = np.ones(len(Z)) if weight is None else np.sqrt(weight)
+        narrow, unit = narrowed(root, Z.dtype)
         if weight is not None:
-            Z = Z * root[:, None].astype(Z.dtype)
+            Z = Z * narrow[:, None]
             Y = Y * root[:, None]
-        self._add_gram(Z)
-        self.cross += Z.T @ Y.astype(Z.dtype)
-        self.feature_sum += Z.T @ root.astype(Z.dtype)
+        self._add_gram(Z, float(unit**2))
+        targets, scale = narrowed(Y, Z.dtype)
+        self.cross += (Z.T @ targets) * (scale * unit)
+        self.feature_sum += (Z.T @ narrow) * unit**2
         self.target_sum += Y.T @ root
         self.target_square += np.einsum("ij,ij->j", Y, Y)
         self.weight += float(root @ root)
         self.weight_square += len(Z) if weight is None else float(weight @ weight)
 
-    def _add_gram(self, Z: Matrix) -> None:
+    def _add_gram(self, Z: Matrix, factor: float) -> None:
         p = Z.shape[1]
         width = int(np.clip(-(-p // 4), _TILE, _PANEL))
         cuts = [slice(start, min(start + width, p)) for start in range(0, p, width)]
@@ -72,9 +75,15 @@ class NormalSums:
 
         def add(tile: tuple[slice, slice]) -> None:
             rows, columns = tile
-            self.gram[tile] += Z[:, rows].T @ Z[:, columns]
+            found = Z[:, rows].T @ Z[:, columns]
+            self.gram[tile] += found if factor == 1.0 else found.astype(np.float64) * factor
 
         share(add, tiles + [(each, each) for each in cuts])
+
+    @property
+    def n_rows(self) -> float:
+        """The effective number of rows, (sum w)^2 / sum w^2 (Kish, 1965)."""
+        return self.weight**2 / self.weight_square
 
     def blank(self) -> Callable[[], NormalSums]:
         """Makes sums of this kind without rows; small, so that it can travel."""
@@ -139,10 +148,23 @@ class NormalSums:
             feature_mean,
             target_mean,
             self.weight,
-            distinct_share * self.weight**2 / self.weight_square,
+            distinct_share * self.n_rows,
             intercept,
             signs,
         )
+
+
+def narrowed(values: Matrix, dtype: Any) -> tuple[Matrix, Any]:
+    """Values in a precision whose range they may exceed, and what to multiply products by.
+
+    That is a power of two for each column, and 1 where the range is wide enough.
+    """
+    largest = np.abs(values).max(axis=0, initial=0.0)
+    exponent = np.frexp(largest)[1]
+    exponent = np.where(np.abs(exponent) > _FAR, exponent, 0)
+    if np.dtype(dtype) == np.float64 or not exponent.any():
+        return values.astype(dtype, copy=False), np.float64(1.0)
+    return np.ldexp(values, -exponent).astype(dtype), np.ldexp(1.0, exponent)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +177,7 @@ class RidgeSystem:
     feature_mean: Floats
     target_mean: Floats
     weight: float  # of all rows
-    n_rows: float  # effective number of distinct rows: (sum w)^2 / sum w^2 (Kish, 1965)
+    n_rows: float  # effective number of distinct rows
     intercept: bool
     signs: Floats
 

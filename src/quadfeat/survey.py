@@ -45,13 +45,10 @@ class Survey:
         """The rows of the sample, dense, in an order that their values decide."""
         return self.sample.drawn()
 
-    def distinct_rows(self) -> Matrix:
-        """The distinct x of the sample, in an order that their values decide.
-
-        Copies and weights do not affect a map.
-        """
-        X = self.drawn.X
-        return X[np.unique(row_keys(X), return_index=True)[1]]
+    def joined(self, before: RowSample, n_rows: float) -> Survey:
+        """The same of these and earlier rows, whose sample takes these in; `n_rows` effective."""
+        before.merge(self.sample)
+        return replace(self, sample=before, distinct_share=_distinct_share(before, n_rows))
 
     def some(self, rows: int) -> Survey:
         """The same with about so many rows in the sample; every class keeps some of its own."""
@@ -66,20 +63,25 @@ class Once:
     whole: Source
 
     @classmethod
-    def of(cls, blocks: Iterator[Any]) -> Once:
-        """Take blocks until they are enough to learn a map from."""
+    def of(cls, blocks: Iterator[Any]) -> Once | Source:
+        """Take blocks until they are enough to learn a map from; all of them, if they are few."""
         first: list[Any] = []
         rows = 0
         for block in blocks:
             first.append(data.kept(block))
-            rows += np.shape(first[-1][0])[0]
-            if rows >= sample_size(np.shape(first[-1][0])[1]):
+            shape = np.shape(first[-1][0])
+            if len(shape) != 2:
+                raise ValueError(f"X of a block must be (rows, columns), got shape {shape}")
+            rows += shape[0]
+            if rows >= sample_size(shape[1]):
                 break
-        if not rows:
-            raise ValueError(
-                "the iterator of blocks has no rows: it is empty, or has been read before; give a "
-                "list of blocks, or a function that returns a new iterator each time"
-            )
+        else:
+            if not rows:
+                raise ValueError(
+                    "the iterator of blocks has no rows: it is empty, or has been read before; "
+                    "give a list of blocks, or a function that returns a new iterator each time"
+                )
+            return data.source(first)
         return cls(data.source(first), data.source(itertools.chain(first, blocks)))
 
     def astype(self, dtype: Any) -> Once:
@@ -157,11 +159,23 @@ class Tally:
         drawn = None if self.sample is None else self.sample.drawn()
         if self.sample is None or drawn is None or len(drawn.X) == 0:
             raise ValueError(f"{name} has no rows with a weight above zero")
-        classes = np.array(sorted(self._classes))
-        totals = np.array([self._classes[each] for each in classes.tolist()])
-        n_distinct = self.sample.n_distinct * effective_share(drawn.weight, drawn.share)
-        n_rows = self._weight**2 / self._square
-        return Survey(self.n_rows, self.sample, n_distinct / n_rows, classes, totals)
+        labels = sorted(self._classes)
+        classes, totals = np.array(labels), np.array([self._classes[each] for each in labels])
+        share = _distinct_share(self.sample, self._weight**2 / self._square)
+        return Survey(self.n_rows, self.sample, share, classes, totals)
+
+
+def _distinct_share(sample: RowSample, n_rows: float) -> float:
+    drawn = sample.drawn()
+    return sample.n_distinct * effective_share(drawn.weight, drawn.share) / n_rows
+
+
+def distinct_rows(X: Matrix) -> Matrix:
+    """The distinct rows of a sample, in an order that their values decide.
+
+    Copies and weights do not affect a map.
+    """
+    return X[np.unique(row_keys(X), return_index=True)[1]]
 
 
 def effective_share(weight: Floats, share: Floats | None = None) -> float:
