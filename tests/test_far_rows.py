@@ -134,6 +134,18 @@ def test_a_column_that_hardly_varies_has_a_deviation_all_the_same(rng):
     assert np.argmax(distance) == 5
 
 
+@pytest.mark.parametrize("cycle", [5, 10, 24])
+def test_rows_that_come_in_a_cycle_are_all_seen(cycle, rng):
+    X = rng.normal(size=(10_000, 3))
+    X[:, 0] = np.arange(len(X)) % cycle
+    seen = eigenfunctions.framing(qf.Gaussian(0.1), X)
+    for rows in (seen.held_out, seen.learners, frames.spread_rows(X, 1000)):
+        counts = np.bincount(rows[:, 0].astype(int), minlength=cycle)
+        # Binomial counts: five deviations.
+        mean = len(rows) / cycle
+        assert np.abs(counts - mean).max() < 5 * np.sqrt(mean)
+
+
 def test_very_wide_frames_take_weights_as_repetitions(rng, monkeypatch):
     X, weights = rng.normal(size=(60, 8)), rng.integers(0, 4, size=60)
     scale = np.ones(8)

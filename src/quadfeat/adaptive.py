@@ -558,7 +558,7 @@ def _choose(trials: list[Trial], criterion: str, judges: str, learned: set[str])
 
     kind = f"{criterion} error"
     if criterion == "rms":
-        points = [trial.typical for trial in possible if trial.name.startswith("Landmarks")]
+        points = [trial.typical for trial in possible if trial.name == "Landmarks"]
         most = 1.1 * min(points) if points else 2 * min(trial.typical for trial in possible)
         possible = [trial for trial in possible if trial.typical <= most]
     best = min(possible, key=error)

@@ -18,6 +18,7 @@ from .frames import (
     Frame,
     Moments,
     distances,
+    drawn,
     frame,
     largest_products,
     moments,
@@ -76,19 +77,20 @@ def _framing(kernel: Kernel, X: Matrix, counts: Floats, *, whole: bool) -> Frami
     groups = kernel.groups(X.shape[1])
     scales = [_scale(group) for group in groups]
     n, d = X.shape
-    step = max(5, n // _HELD_OUT)
-    held_out = np.asarray(X[::step], dtype=np.float64)[counts[::step] > 0]
-    rest = np.flatnonzero((np.arange(n) % step != 0) & (counts > 0))
-    some = rest[np.linspace(0, len(rest) - 1, min(_LEARNERS, len(rest))).astype(np.intp)]
+    out = drawn(n, min(_HELD_OUT, -(-n // 5)))
+    rest = np.delete(np.arange(n), out)
+    out, rest = out[counts[out] > 0], rest[counts[rest] > 0]
+    held_out = np.asarray(X[out], dtype=np.float64)
+    some = rest[drawn(len(rest), _LEARNERS)]
     learners = np.asarray(X[some], dtype=np.float64) if d <= WIDE else np.empty((0, d))
     measured = learners, counts[some]
     # Too few to split, or so many that it makes no difference.
-    if n < step or whole:
+    if n < 5 or whole:
         frames = _frames(groups, scales, X, counts, moments(X, counts) if d <= WIDE else None)
         return Framing(frames, frames, held_out, *measured)
     others = X[rest]
     seen = moments(others, counts[rest]) if d <= WIDE else None
-    everything = None if seen is None else seen + moments(held_out, counts[::step])
+    everything = None if seen is None else seen + moments(held_out, counts[out])
     trial = _frames(groups, scales, others, counts[rest], seen)
     final = _frames(groups, scales, X, counts, everything)
     return Framing(trial, final, held_out, *measured)

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from . import _engine, bounds, estimates, grids
+from . import _engine, bounds, estimates, frames, grids
 from ._blas import on_one_thread
 from ._blocks import check_plain
 from ._checks import (
@@ -437,12 +437,11 @@ def _check_squares(X: Any) -> None:
 
 
 def _dense_rows(X: Any) -> Any:
-    """X itself, or some rows of a sparse X: 10,000, or of a wide one what makes 512 MB, but 200."""
+    """X itself, or some rows of a sparse X: up to 10,000 or 512 MB, at least 200."""
     if not sparse.issparse(X):
         return np.asarray(X)
     n, d = X.shape
-    step = -(-n // max(200, min(10_000, 2**26 // d)))
-    return np.asarray(X[::step].toarray())
+    return np.asarray(X[frames.drawn(n, max(200, min(10_000, 2**26 // d)))].toarray())
 
 
 def corners(X: Any) -> Any:

@@ -75,6 +75,11 @@ def moments(X: Matrix, weights: Floats | None = None) -> Moments:
     return total
 
 
+def drawn(n: int, count: int) -> npt.NDArray[np.intp]:
+    """At most `count` of n rows, in order, by a seed of their own: rows may come in a cycle."""
+    return np.sort(np.random.default_rng(0).permutation(n)[:count])
+
+
 def distances(X: Matrix, rows: npt.NDArray[np.intp] | None = None) -> Floats:
     """How far out each row is: its squared distance from the middle, in deviations, (n,).
 
@@ -83,8 +88,7 @@ def distances(X: Matrix, rows: npt.NDArray[np.intp] | None = None) -> Floats:
     tails.
     """
     known = np.arange(len(X)) if rows is None else rows
-    places = np.linspace(0, len(known) - 1, min(_SPREAD_ROWS, len(known))).astype(np.intp)
-    some = np.asarray(X[known[places]], dtype=np.float64)
+    some = np.asarray(X[known[drawn(len(known), _SPREAD_ROWS)]], dtype=np.float64)
     low, middle, high = np.quantile(some, [_TAIL, 0.5, 1 - _TAIL], axis=0)
     spread = np.clip(some, low, high).std(axis=0)
     deviation = some.std(axis=0)
@@ -165,7 +169,7 @@ def wide_frame(X: Matrix, scale: Floats, weights: Floats) -> Frame:
     A row stands for as many as `weights` (n,) says.
     """
     mean: Floats = np.einsum("i,ij->j", weights, X) / weights.sum()
-    some = slice(None, None, -(-len(X) // WIDE))
+    some = drawn(len(X), WIDE)
     rows, own = X[some], weights[some]
     centred = (rows - mean) * scale * np.sqrt(own)[:, None]
     _, singular, directions = np.linalg.svd(centred, full_matrices=False)
@@ -334,8 +338,8 @@ _UP = 1 + 1e-12  # more than the rounding of a rotation
 
 
 def spread_rows(X: Matrix, n: int) -> Floats:
-    """At most `n` rows from the first to the last of X, which may be sorted."""
-    return np.asarray(X[np.linspace(0, len(X) - 1, min(n, len(X))).astype(int)], dtype=np.float64)
+    """At most `n` rows of X, which may be sorted or come in a cycle."""
+    return np.asarray(X[drawn(len(X), n)], dtype=np.float64)
 
 
 def _some_gaps(X: Matrix, n_rows: int, n_pairs: int = 4000) -> Floats:
