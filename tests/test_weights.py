@@ -211,6 +211,29 @@ def test_scales_that_vanish_are_refused(X, y, dtype, said, rng):
         qf.KernelRegressor(dtype=dtype).fit(X * rows, y * rows[:, 0])
 
 
+def test_a_weight_of_next_to_nothing_is_no_row(case):
+    model, X, y = case
+    # Maps learn from rows of any weight; random features do not learn.
+    model.set_params(features=qf.RandomFourier(qf.Gaussian(0.5), n_components=16), alpha=0.1)
+    weight = np.append(np.ones(149), 1e-200)
+    assert_same(clone(model).fit(X, y, weight), clone(model).fit(X[:149], y[:149]), X[:149])
+
+
+def test_the_unit_of_a_target_does_not_matter_to_the_others(rng):
+    X = rng.normal(size=(300, 2))
+    clean = np.sin(2 * X[:, 0]) + X[:, 1]
+    noisy = clean + 2 * rng.normal(size=300)
+    model = qf.KernelRegressor(qf.HermiteMercer(qf.Gaussian(0.5), n_components=64))
+    metres = clone(model).fit(X, np.c_[noisy, clean])
+    for unit in (1e-6, 1e6):
+        other = clone(model).fit(X, np.c_[noisy, unit * clean])
+        assert other.alpha_ == metres.alpha_
+        np.testing.assert_allclose(other.predict(X)[:, 0], metres.predict(X)[:, 0], atol=1e-9)
+    constant = clone(model).fit(X, np.c_[noisy, np.full(300, 0.1)], sample_weight=np.full(300, 0.3))
+    alone = clone(model).fit(X, noisy, sample_weight=np.full(300, 0.3))
+    assert constant.alpha_ == pytest.approx(alone.alpha_)
+
+
 def test_whole_blocks_without_weight_are_left_out(case, rng):
     model, X, y = case
     far = rng.normal(size=(9000, 2)) + 50  # more than a block

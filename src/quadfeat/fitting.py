@@ -219,7 +219,7 @@ def _judge_path(
     squares = np.zeros(len(alphas))
     for first in range(0, len(groups.Z), 1024):
         some = groups.where(slice(first, first + 1024))
-        squares += path.loo_squares(some.Z, some.y, some.weight, alphas)
+        squares += path.loo_squares(some.Z, some.y, some.weight, alphas, path.units)
     return best(alphas, squares / groups.mass.sum(), _judged_by(sample))
 
 
@@ -245,7 +245,7 @@ def _search_wide(
                 cholesky.solve(system.cross), np.empty(0), 0.0, [], system, None, cholesky
             )
             found = fit.left_out(sample)
-            squares = np.square(found - sample.y).sum(axis=1)
+            squares = (np.square(found - sample.y) / system.units).sum(axis=1)
             square = float(np.average(squares, weights=sample.mass))
             scores[i] = square if judge is None else judge(found)
         return scores[i]

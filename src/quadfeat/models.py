@@ -52,7 +52,8 @@ class KernelRegressor(RegressorMixin, KernelModel):
     alpha : float, sequence of floats, or "auto"
         Of several, the best for rows that are left out in turn with all of their copies: every row
         where there are few, those of a sample where there are many. For a long iterator, which
-        is read once, the one under which all targets are most likely.
+        is read once, the one under which all targets are most likely. Errors of several targets
+        count relative to the variance of each.
     fit_intercept : bool
     dtype : "float32", "float64" or None
         The precision of rows and features; None is that of X. Sums are always in double precision.

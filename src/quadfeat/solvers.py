@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from scipy.linalg import blas, cho_solve, lapack, solve_triangular
@@ -39,7 +40,7 @@ class RidgePath:
     """
 
     def __init__(self, system: RidgeSystem) -> None:
-        self._system = system
+        self._system, self.units = system, system.units
         self.signed = bool((system.signs < 0).any())
         self._factors: _Factors = (_Indefinite if self.signed else _Tridiagonal)(system)
         self._cross = self._factors.rotate(system.cross)
@@ -84,12 +85,17 @@ class RidgePath:
         mean = np.log(np.maximum(left / system.weight, np.finfo(float).tiny)).mean()
         return float(np.exp(mean + volume / max(system.n_rows - system.intercept, 1.0)))
 
-    def loo_squares(self, Z: Matrix, Y: Floats, weight: Floats | None, alphas: Floats) -> Floats:
-        """The weighted squares of exact leave-one-out residuals of these rows, one per alpha."""
+    def loo_squares(
+        self, Z: Matrix, Y: Floats, weight: Floats | None, alphas: Floats, units: Any = 1.0
+    ) -> Floats:
+        """The weighted squares of exact leave-one-out residuals of these rows, one per alpha.
+
+        `units` are those that the squares of each target are measured in, (t,).
+        """
         mass = np.ones(len(Z)) if weight is None else weight
         return np.array(
             [
-                np.inf if found is None else float((mass[:, None] * (Y - found) ** 2).sum())
+                np.inf if found is None else float((mass[:, None] * (Y - found) ** 2 / units).sum())
                 for found in self.left_out(Z, Y, weight, alphas)
             ]
         )

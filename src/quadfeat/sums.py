@@ -15,6 +15,7 @@ from .rules import Floats
 
 _PANEL = 1024  # columns of a product at a time; its scratch stays small beside the sum
 _TILE = 256  # at least; smaller ones take longer in sum
+_CANCELLED = 1e-13  # share of the squares below which a difference of them is rounding
 _FAR = 32  # powers of two from 1 on which squares and sums of float32 may over- or underflow
 
 
@@ -137,14 +138,16 @@ class NormalSums:
             feature_mean = self.feature_sum / self.weight
             target_mean = self.target_sum / self.weight
             cross = cross - np.outer(self.feature_sum, target_mean)
-            target_square = target_square - target_mean * self.target_sum
+            about = target_square - target_mean * self.target_sum
+            # What is left of a constant target is rounding.
+            target_square = np.where(about > _CANCELLED * target_square, about, 0.0)
             for start in range(0, len(gram), _PANEL):
                 some = slice(start, start + _PANEL)
                 gram[start:, some] -= np.outer(self.feature_sum[start:], feature_mean[some])
         return RidgeSystem(
             gram,
             cross,
-            np.maximum(target_square, 0.0),
+            target_square,
             feature_mean,
             target_mean,
             self.weight,
@@ -185,6 +188,13 @@ class RidgeSystem:
     def scale(self) -> float:
         """The trace of the gram, which penalties are measured by; 1 where it is 0."""
         return float(np.trace(self.gram)) or 1.0
+
+    @property
+    def units(self) -> Floats:
+        """What errors of each target count by, (t,): of several, the variance of each is one."""
+        variance = self.target_square / self.weight
+        several = len(variance) > 1
+        return np.where((variance > 0) & several, len(variance) * variance, 1.0)
 
     @property
     def intercept_leverage(self) -> float:

@@ -159,6 +159,8 @@ class Tally:
         drawn = None if self.sample is None else self.sample.drawn()
         if self.sample is None or drawn is None or len(drawn.X) == 0:
             raise ValueError(f"{name} has no rows with a weight above zero")
+        if (largest := drawn.weight.max()) < 1 / _LARGEST_WEIGHT:
+            raise ValueError(_beyond(largest))
         labels = sorted(self._classes)
         classes, totals = np.array(labels), np.array([self._classes[each] for each in labels])
         share = _distinct_share(self.sample, self._weight**2 / self._square)
@@ -195,13 +197,15 @@ def check_block(block: Block, name: str) -> None:
         return
     if (block.weight < 0).any():
         raise ValueError(f"sample_weight must not be negative, got {block.weight.min()}")
-    some = block.weight[block.weight > 0]
-    for extreme in (some.min(initial=1.0), some.max(initial=1.0)):
-        if not 1 / _LARGEST_WEIGHT <= extreme <= _LARGEST_WEIGHT:
-            raise ValueError(
-                f"sample_weight of {extreme:g} has a square beyond the range of floats; only "
-                f"ratios of weights matter, so divide them by their mean"
-            )
+    if (largest := block.weight.max(initial=0.0)) > _LARGEST_WEIGHT:
+        raise ValueError(_beyond(largest))
+
+
+def _beyond(weight: float) -> str:
+    return (
+        f"sample_weight of {weight:g} has a square beyond the range of floats; only ratios of "
+        f"weights matter, so divide them by their mean"
+    )
 
 
 def labels_of(block: Block) -> Any:

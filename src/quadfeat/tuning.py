@@ -122,7 +122,7 @@ def _least_score(fitted: FeatureMap, X: Matrix, Y: Floats, weight: Floats) -> fl
         return float(path.evidence(alphas).min())
     Z = np.empty((min(len(X), _SIGNED_ROWS), fitted._n_features_out), dtype=X.dtype)
     fitted._evaluate(X[: len(Z)], Z)
-    return float(path.loo_squares(Z, Y[: len(Z)], weight[: len(Z)], alphas).min())
+    return float(path.loo_squares(Z, Y[: len(Z)], weight[: len(Z)], alphas, path.units).min())
 
 
 def best(alphas: Floats, scores: Floats, judge: str) -> tuple[float, list[Tried]]:
