@@ -28,7 +28,7 @@ from .features import FeatureMap, Matrix, moved
 from .fitting import Judge, RidgeFit, Rows, fit_ridge
 from .kernels import Kernel
 from .rules import Floats
-from .sampling import Drawn, RowSample
+from .sampling import Drawn, RowSample, is_table_of_counts
 from .streaming import (
     Checkpoint,
     Encode,
@@ -214,14 +214,16 @@ class KernelModel(BaseEstimator, ABC):
         if features.kernel is None and len(distinct) > 1:
             drawn = self._counting(look.some(_TUNING_ROWS).drawn)
             y, weight = self._encoded(Block(drawn.X, drawn.y, drawn.weight))
-            Y, group = self._ridge_targets(y), self._groups(drawn)
-            tuned = Rows(drawn.X, Y, weight, drawn.share, group).grouped()
+            counts = is_table_of_counts(drawn.X, drawn.weight)
+            group = None if counts else self._groups(drawn)
+            tuned = Rows(drawn.X, self._ridge_targets(y), weight, drawn.share, group).grouped()
             kernel, self.tuning_ = tune_bandwidth(
                 features,
                 moved(tuned.Z, origin, dtype),
                 distinct,
                 tuned.y,
                 tuned.mass,
+                counts=counts,
                 verbose=self.verbose,
             )
             features.set_params(kernel=kernel)
@@ -287,7 +289,9 @@ class KernelModel(BaseEstimator, ABC):
         Z = np.empty((len(drawn.X), p), dtype=self._precision(drawn.X))
         self.features_._write(drawn.X, Z)
         complete = whole and look.sample.complete
-        return Rows(Z, y, weight, drawn.share, self._groups(drawn), whole, complete)
+        counts = is_table_of_counts(drawn.X, drawn.weight)
+        group = None if counts else self._groups(drawn)
+        return Rows(Z, y, weight, drawn.share, group, whole, complete, counts)
 
     def _with_batches(self, sums: NormalSums, look: Survey) -> tuple[Survey, bool]:
         """Add the batches before to the sums of one more, and to the look at it.
@@ -319,7 +323,7 @@ class KernelModel(BaseEstimator, ABC):
             intercept=self.fit_intercept,
             signs=self.features_.signs_,
             copy=copy,
-            distinct_share=distinct_share,
+            distinct_share=sums.weight / sums.n_rows if sample.counts else distinct_share,
         )
         rows = sample.targets(self._ridge_targets(sample.y))
         fit = fit_ridge(system, self.alpha, sample.Z.dtype, rows, self._judge(sample))

@@ -42,6 +42,8 @@ class Rows:
         every row is on its own
     of_all : bool, whether they stand for all rows of a fit
     complete : bool, whether they are all distinct rows of it
+    counts : bool, whether a weight counts observations, which are left out one at a time, and not
+        copies, which go together
     """
 
     Z: Matrix
@@ -51,6 +53,14 @@ class Rows:
     group: Any = None
     of_all: bool = True
     complete: bool = False
+    counts: bool = False
+
+    @property
+    def left(self) -> Floats | None:
+        """How much of each weight is left out at a time."""
+        return (
+            np.minimum(self.weight, 1.0) if self.counts and self.weight is not None else self.weight
+        )
 
     @property
     def mass(self) -> Floats:
@@ -80,9 +90,8 @@ class Rows:
             yield Piece(some.Z, some.y, some.weight, None)
 
     def where(self, chosen: Any) -> Rows:
-        return Rows(
-            self.Z[chosen], self.y[chosen], None if self.weight is None else self.weight[chosen]
-        )
+        weight = None if self.weight is None else self.weight[chosen]
+        return Rows(self.Z[chosen], self.y[chosen], weight, counts=self.counts)
 
     def targets(self, Y: Floats) -> Rows:
         """The same rows with other targets."""
@@ -109,8 +118,8 @@ class RidgeFit:
         if self.cholesky is None:
             return rows.expanded(fitted)
         leverage = (self.cholesky.norms(centred) + self.system.intercept_leverage)[:, None]
-        if groups.weight is not None:
-            leverage *= groups.weight[:, None]
+        if groups.left is not None:
+            leverage *= groups.left[:, None]
         leverage = np.minimum(leverage, MAX_LEVERAGE)
         return rows.expanded(np.asarray(groups.y - (groups.y - fitted) / (1 - leverage)))
 
@@ -213,13 +222,20 @@ def _judge_path(
         return best(alphas, path.evidence(alphas), "likelihood")
     groups = sample.grouped()
     if judge is not None:
-        found = path.left_out(groups.Z, groups.y, groups.weight, alphas)
+        found = path.left_out(groups.Z, groups.y, groups.left, alphas)
         scores = [np.inf if each is None else judge(sample.expanded(each)) for each in found]
         return best(alphas, np.array(scores), _judged_by(sample))
     squares = np.zeros(len(alphas))
     for first in range(0, len(groups.Z), 1024):
         some = groups.where(slice(first, first + 1024))
-        squares += path.loo_squares(some.Z, some.y, some.weight, alphas, path.units)
+        squares += path.loo_squares(
+            some.Z,
+            some.y,
+            some.weight,
+            alphas,
+            path.units,
+            None if groups.left is None else some.left,
+        )
     return best(alphas, squares / groups.mass.sum(), _judged_by(sample))
 
 
@@ -483,10 +499,14 @@ def tune_alpha(
     group = np.arange(len(rows.Z)) if rows.group is None else rows.group
     judges = group % _HELD_OUT == _HELD_OUT - 1
     learners, judged = rows.where(~judges), rows.where(judges if judges.any() else ~judges)
+    if sample.counts:  # a fifth of the observations of each x, where there are five
+        fifth = np.where(rows.mass >= _HELD_OUT, rows.mass / _HELD_OUT, rows.mass * judges)
+        judged, learners = (replace(rows, weight=each) for each in (fifth, rows.mass - fifth))
+        judged, learners = (each.where(each.mass > 0) for each in (judged, learners))
     weights = Weights(sample.Z.shape[1], n_scores, rank=None, intercept=intercept)
     nothing = Checkpoint(None, 0.0, {})
     of_x: Floats = np.bincount(group, rows.weight).astype(float)
-    unit = float(of_x.mean() / effective_share(of_x))
+    unit = 1.0 if sample.counts else float(of_x.mean() / effective_share(of_x))
     lengths = np.square(rows.Z, dtype=np.float64).sum(axis=1)
     scale = unit * (float(lengths[np.unique(group, return_index=True)[1]].mean()) or 1.0)
     curved = Curvature.of_stream(learners, nothing, weights.shape[0], intercept=intercept)

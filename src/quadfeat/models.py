@@ -77,7 +77,9 @@ class KernelRegressor(RegressorMixin, KernelModel):
 
     Notes
     -----
-    `sample_weight` above 1 counts copies of a row, as everywhere in scikit-learn. For `return_std`
+    A `sample_weight` of w is w copies of a row, and only ratios of weights matter: copies tell
+    nothing new. But where few different x repeat, as in a table of yes and no, a weight counts
+    observations, each of which tells something. For `return_std`
     the model keeps 8 p^2 bytes up to 8192 columns.
 
     Examples
@@ -551,5 +553,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
 
 def _worth(sample: Rows) -> float:
     """How many rows of equal weight the distinct x of a sample are worth."""
+    if sample.counts:
+        return float(sample.mass.sum())
     of_x: Floats = np.bincount(sample.group, sample.mass).astype(float)
     return len(of_x) * effective_share(of_x)

@@ -29,6 +29,7 @@ _VALUES = 2**27  # and how many numbers they may be
 _OF_A_CLASS = 100  # rows that every class has in the sample, if it has them at all
 _SEED = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(32)
+_FEW = 10  # different x at most, where rows of so many copies are observations
 _SLACK = 1.25  # times as many rows as are wanted are held before some are let go
 _ALL = 2.0**64  # the number of keys
 
@@ -70,6 +71,20 @@ def _mixed(keys: Keys) -> Keys:
     keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return keys ^ (keys >> np.uint64(31))
+
+
+def is_table_of_counts(X: Any, weight: Floats) -> bool:
+    """Whether rows repeat because there are few different x, not because they were copied.
+
+    That is where every column takes few values, which come again in other x, and rows weigh two or
+    more in the mean; or where there are ten x at most, which weigh ten or more in the mean. Such a
+    weight counts observations of one x, each of which tells something.
+    """
+    X = X[np.unique(row_keys(X), return_index=True)[1]]
+    mean = float(weight.sum()) / len(X)
+    if len(X) <= _FEW:
+        return mean >= _FEW
+    return mean >= 2 and all(2 * len(np.unique(column)) <= len(X) for column in X.T)
 
 
 def target_keys(y: Any) -> Keys:

@@ -86,13 +86,21 @@ class RidgePath:
         return float(np.exp(mean + volume / max(system.n_rows - system.intercept, 1.0)))
 
     def loo_squares(
-        self, Z: Matrix, Y: Floats, weight: Floats | None, alphas: Floats, units: Any = 1.0
+        self,
+        Z: Matrix,
+        Y: Floats,
+        weight: Floats | None,
+        alphas: Floats,
+        units: Any = 1.0,
+        left: Floats | None = None,
     ) -> Floats:
         """The weighted squares of exact leave-one-out residuals of these rows, one per alpha.
 
-        `units` are those that the squares of each target are measured in, (t,).
+        `units` are those that the squares of each target are measured in, (t,); `left` is how much
+        of each weight is left out, by default all.
         """
         mass = np.ones(len(Z)) if weight is None else weight
+        weight = weight if left is None else left
         return np.array(
             [
                 np.inf if found is None else float((mass[:, None] * (Y - found) ** 2 / units).sum())

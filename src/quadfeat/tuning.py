@@ -60,6 +60,7 @@ def tune_bandwidth(
     Y: Floats,
     weight: Floats,
     *,
+    counts: bool = False,
     verbose: bool,
 ) -> tuple[Gaussian, list[Tried]]:
     """The Gaussian kernel under which the targets of a sample are most likely, and all tried.
@@ -67,7 +68,7 @@ def tune_bandwidth(
     The restricted likelihood at the best alpha of each, with at most 2048 columns: on few rows
     (and on many columns) it is far steadier than cross-validation. Signed maps have none and are
     judged by leaving rows out. The rows of X are distinct, and `weight` is that of all their
-    copies.
+    copies, or where it `counts` observations their number.
     """
     rows = distinct[:_ROWS]
     median = float(Gaussian("median").resolve(np.asarray(rows, dtype=float)).gamma)
@@ -77,7 +78,7 @@ def tune_bandwidth(
         if verbose:
             print(f"bandwidth: {len(tried)} of {len(STEPS) + 1} tried", file=sys.stderr)
         fitted = _cheap(features, Gaussian(median / 4.0**power)).fit(rows)
-        least = _least_score(fitted, X, Y, weight)
+        least = _least_score(fitted, X, Y, weight, counts)
         name = "length scale / median distance"
         tried.append(Tried(name, float(2.0**power), least, "likelihood of a sample"))
         return least
@@ -106,7 +107,7 @@ def _cheap(features: FeatureMap, kernel: Gaussian) -> FeatureMap:
     return kind(kernel, n_components=min(width, _COLUMNS), random_state=_SEED)
 
 
-def _least_score(fitted: FeatureMap, X: Matrix, Y: Floats, weight: Floats) -> float:
+def _least_score(fitted: FeatureMap, X: Matrix, Y: Floats, weight: Floats, counts: bool) -> float:
     """That of the best alpha."""
     sums = NormalSums(fitted._n_features_out, Y.shape[1])
     for start in range(0, len(X), 2048):
@@ -115,7 +116,8 @@ def _least_score(fitted: FeatureMap, X: Matrix, Y: Floats, weight: Floats) -> fl
         Z = np.empty((len(rows), fitted._n_features_out), dtype=X.dtype)
         fitted._evaluate(rows, Z)
         sums.add(Z, Y[some], weight[some])
-    system = sums.system(intercept=True, signs=fitted.signs_, copy=False)
+    share = sums.weight / sums.n_rows if counts else 1.0
+    system = sums.system(intercept=True, signs=fitted.signs_, copy=False, distinct_share=share)
     alphas = penalties(system.scale, X.dtype)
     path = RidgePath(system)
     if not path.signed:
