@@ -183,9 +183,14 @@ def _clean(variance: Floats, size: int) -> Floats:
 
 def signed(directions: Floats) -> Floats:
     """Eigenvectors have no sign of their own; the largest entry of each is made positive."""
-    largest = np.argmax(np.abs(directions), axis=0)
-    signs = np.sign(directions[largest, np.arange(directions.shape[1])])
-    return directions * np.where(signs == 0, 1.0, signs)
+    return directions * signs(directions)
+
+
+def signs(columns: Floats) -> Floats:
+    """+1 or -1 by the largest entry of each column; the first of those equal to rounding."""
+    size = np.abs(columns)
+    largest = np.argmax(size >= (1 - 1e-6) * size.max(axis=0), axis=0)
+    return np.where(columns[largest, np.arange(columns.shape[1])] < 0, -1.0, 1.0)
 
 
 # --- products, largest first ------------------------------------------------------------------

@@ -17,12 +17,14 @@ from scipy.linalg.lapack import dpstrf
 
 from ._blas import product
 from .compression import principal
+from .frames import signs
 from .kernels import Kernel
 from .rules import Floats
 
 Matrix = npt.NDArray[np.floating[Any]]
 Integers = npt.NDArray[np.int64]
 
+_SIGN_ROWS = 100
 _BLOCK_ENTRIES = 2**19
 _PIVOT_BLOCK = 128
 _PIVOT_WORK = 20_000_000  # rows times points, beyond 4 rows a point
@@ -123,7 +125,10 @@ def landmarks_of(kernel: Kernel, drawn: Draw, p: int, *, compress: bool = False)
     if not compress:
         return basis
     Z = kernel(rows, basis.points) @ basis.projection
-    projection = basis.projection @ principal(Z.T @ Z / len(Z), p)[1]
+    directions = principal(Z.T @ Z / len(Z), p)[1]
+    # Rounding may change the order of the points, so features of rows decide the signs.
+    directions *= signs(Z[:_SIGN_ROWS] @ directions)
+    projection = basis.projection @ directions
     return LandmarkBasis(basis.points, np.ascontiguousarray(projection))
 
 
