@@ -12,7 +12,7 @@ import scipy.linalg  # its BLAS must be loaded to be looked at
 from threadpoolctl import ThreadpoolController
 
 import quadfeat as qf
-from quadfeat import _blas
+from quadfeat import _blas, files, fitting
 from quadfeat._blas import on_one_thread, one_thread, product, share
 from quadfeat.solvers import InPlaceCholesky
 from quadfeat.sums import NormalSums
@@ -68,6 +68,22 @@ y = np.sin(X[:, 0])
 def test_fits_and_predictions_run_on_one_thread(work):
     seen.clear()
     work()
+    assert seen and all(set(each) == {1} for each in seen)
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_the_command_s_fits_run_on_one_thread(task, tmp_path, monkeypatch):
+    class Path(fitting.RidgePath):
+        def __init__(self, system):
+            seen.append(sizes())
+            super().__init__(system)
+
+    monkeypatch.setattr(fitting, "RidgePath", Path)
+    rows = np.column_stack([X, y if task == "regression" else y > 0])
+    np.savetxt(tmp_path / "rows.csv", rows, delimiter=",", header="a,b,c,y", comments="")
+    seen.clear()
+    options = {"weight": None, "width": 8, "loss": "ridge", "alpha": "auto", "checkpoint": None}
+    files.fit_model(tmp_path / "rows.csv", tmp_path / "m.qf", "y", task=task, **options)
     assert seen and all(set(each) == {1} for each in seen)
 
 

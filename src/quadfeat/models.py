@@ -111,7 +111,6 @@ class KernelRegressor(RegressorMixin, KernelModel):
 
     _target_rules: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
 
-    @on_one_thread
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to arrays, a file or a stream of blocks.
 
@@ -125,6 +124,7 @@ class KernelRegressor(RegressorMixin, KernelModel):
         self._fit(X, y, sample_weight).remove()
         return self
 
+    @on_one_thread
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Checkpoint:
         """`fit`, with its checkpoint still there for whoever has yet to store the model."""
         self._check()
@@ -365,7 +365,6 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         check_classification_targets(y)
         return y
 
-    @on_one_thread
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to arrays, a file or a stream of blocks.
 
@@ -379,6 +378,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         self._fit(X, y, sample_weight).remove()
         return self
 
+    @on_one_thread
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Checkpoint:
         """`fit`, with its checkpoint still there for whoever has yet to store the model."""
         self._check()
