@@ -85,8 +85,8 @@ def test_the_report_tells_what_was_tried_and_why():
     assert "* " + report.chosen in text
     assert "<table>" in report._repr_html_()
     chosen = next(t for t in report.trials if t.name == report.chosen)
-    least = min(t.typical for t in report.trials if not t.note)
-    assert chosen.typical <= 1.2 * least
+    least = min(t.rms for t in report.trials if not t.note)
+    assert chosen.rms <= 1.2 * least
 
 
 def test_the_criterion_decides():
@@ -173,21 +173,23 @@ def test_what_is_returned_is_what_was_judged_on_rows_it_did_not_learn_from(
     features = qf.KernelFeatures(kernel, n_components=8, random_state=0).fit(X)
     report, chosen = features.report_, features.map_
     assert isinstance(chosen, qf.HermiteMercer | qf.Landmarks)
-    name, candidate, learners, _, judges = tried[-1]
-    assert (name, candidate) == (report.chosen, chosen)
-    # All rows but the judges, one in 100 but a dozen where they allow: none is lost, none is both.
-    assert max(n // 100, min(9, n // 4)) <= len(judges.rows) <= max(n // 100, 12)
-    np.testing.assert_array_equal(
-        np.sort(np.concatenate([learners, judges.rows]), axis=0), np.sort(X, axis=0)
-    )
+    # The one that learned again, or the one before where that misled it: in either case as judged.
+    (found,) = (each for each in tried if each[1] is chosen)
+    name, _, learners, _, judges = found
+    assert name == report.chosen
+    both = np.concatenate([learners, judges.rows])
+    assert len(np.unique(both, axis=0)) == len(both), "none is both"
+    if found is tried[-1]:  # one in 100 rows, but a dozen where they allow, and none is lost
+        assert max(n // 100, min(9, n // 4)) <= len(judges.rows) <= max(n // 100, 12)
+        assert len(both) == n
+        assert f"all but {len(judges.rows)} of the inner 95%, pairs of these" in repr(report)
     again = clone(chosen).fit(learners)
     np.testing.assert_array_equal(chosen.transform(X[:50]), again.transform(X[:50]))
     (trial,) = [trial for trial in report.trials if trial.name == report.chosen]
     error = (again.approximate_kernel(judges.rows) - kernel(judges.rows)) / kernel.at_zero(4)
-    apart = error[~np.eye(len(error), dtype=bool)]
-    assert trial.rms == pytest.approx(np.sqrt(np.mean(apart**2)), rel=1e-9)
-    assert trial.max == pytest.approx(np.abs(apart).max(), rel=1e-9)
-    assert f"all but {len(judges.rows)} of the inner 95%, pairs of these" in repr(report)
+    mean = np.average(error**2, weights=judges.pairs)
+    assert trial.rms == pytest.approx(np.sqrt(mean), rel=1e-9)
+    assert trial.max == pytest.approx(np.abs(error[judges.pairs > 0]).max(), rel=1e-9)
 
 
 @pytest.mark.parametrize("compress", [True, False])

@@ -171,14 +171,16 @@ def test_engine_equals_its_twin(name, dtype, isa, monkeypatch):
         assert_twins(draw(n, d, seed=1).astype(dtype), basis)
 
 
-def test_the_tolerance_is_not_an_excuse():
+def test_the_tolerance_is_not_an_excuse(monkeypatch):
     """On rows like those it was fitted to, the bound is a small part of the features."""
+    # It grows with the spread, up to fifteenfold: which one fits the data is not the engine's.
+    monkeypatch.setattr("quadfeat.eigenfunctions.SPREADS", (0.7,))
+    bases = {**BASES, "two axes": (2, basis_of(Gaussian(1.0), 2, 64))}
     for name in ("two axes", "odd", "twenty axes", "anova"):
-        d, basis = BASES[name]
+        d, basis = bases[name]
         X = draw(100, d, seed=1).astype(np.float32)
         bound = np.sqrt(np.mean(assert_twins(X, basis) ** 2))
-        # That of angles in float32 grows with the degree of the Hermite functions, up to 28 here.
-        assert bound < 2e-2 * np.sqrt(np.mean(evaluate(X, basis) ** 2)), name
+        assert bound < 1e-2 * np.sqrt(np.mean(evaluate(X, basis) ** 2)), name
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -97,7 +97,7 @@ _JUDGES = 1000  # rows held out to judge on
 _LEARNERS = 4000  # rows that candidates learn from before one is chosen
 _MOST_LEARNERS = 20_000  # rows that the chosen one learns from
 _LAST = 100  # one in so many rows is held out when the chosen map learns from all others
-_MISLED = 3.0  # times the error before: more than the chance of a dozen rows makes it
+_MISLED = 1.3  # times the error before, and what it learned last is undone
 _INNER = 0.95  # share of rows that these are of
 _REWEIGHTED = 1024  # columns beyond which the best weights of a pool take minutes
 _CLEARLY = 0.9  # share of a cost or an error, both of which are estimates, that is clearly less
@@ -558,7 +558,7 @@ def _choose(trials: list[Trial], criterion: str, judges: str, learned: set[str])
 
     kind = f"{criterion} error"
     if criterion == "rms":
-        points = [trial.typical for trial in possible if trial.name == "Landmarks"]
+        points = [trial.typical for trial in possible if trial.name.startswith("Landmarks")]
         most = 1.1 * min(points) if points else 2 * min(trial.typical for trial in possible)
         possible = [trial for trial in possible if trial.typical <= most]
     best = min(possible, key=error)
