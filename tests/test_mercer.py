@@ -417,17 +417,54 @@ def test_columns_chosen_on_the_data_leave_less_of_rows_held_out_and_are_of_use_o
     kernel, d, p = UNEVEN[name]
     X, unseen = np.split(uneven(24_000, d), [22_000])  # so many that all share one frame
     groups, scales, learnt = parts_of(kernel, X)
-    at_zero = sum(group.weight for group in groups)
     chosen = hermite_mercer(kernel, X, p)
     by_spread = [_expand(groups, scales, learnt.final, spread, p) for spread in SPREADS]
+    judge, exact = eigenfunctions._judge(kernel, learnt, p), kernel(unseen)
 
-    def left(basis, rows):
-        return np.mean(mercer.residual(rows, basis, at_zero) ** 2)
+    def error(basis):
+        Z = features(unseen, basis)
+        return np.mean((Z @ Z.T - exact) ** 2)
 
-    plain = min(by_spread, key=lambda basis: left(basis, learnt.held_out))
-    assert left(chosen, learnt.held_out) <= left(plain, learnt.held_out)
-    assert left(chosen, unseen) <= left(plain, unseen)
+    plain = min(by_spread, key=judge)
+    assert judge(chosen) <= judge(plain)
+    assert error(chosen) <= error(plain)
     assert chosen.n_columns == p and len(chosen.expansions) == len(groups)
+
+
+def test_a_basis_is_judged_by_residuals_of_rows_held_out_and_by_pairs_with_others():
+    X = np.random.default_rng(3).normal(size=(60, 2))
+    kernel = Gaussian(0.3)
+    groups, scales, learnt = parts_of(kernel, X)
+    held_out, others = learnt.held_out, learnt.learners
+    assert len(np.unique(np.concatenate([held_out, others]), axis=0)) == len(X), "none is both"
+    judge = eigenfunctions._judge(kernel, learnt, 10)
+    for spread in SPREADS:
+        basis = _expand(groups, scales, learnt.trial, spread, 10)
+        left, right = features(held_out, basis), features(others, basis)
+        residuals = np.sum((1 - np.sum(left**2, axis=1)) ** 2)
+        pairs = np.sum((left @ right.T - kernel(held_out, others)) ** 2)
+        assert judge(basis) == pytest.approx(residuals * pairs, rel=1e-9)
+
+
+def test_spreads_chosen_by_pairs_too_err_less_than_those_of_the_least_residual():
+    rng, p = np.random.default_rng(0), 128
+    X, unseen, kernel = rng.normal(size=(500, 3)), rng.normal(size=(400, 3)), Gaussian(0.2)
+    exact, chosen, by_residual = kernel(unseen), [], []
+
+    def error(basis):
+        Z = features(unseen, basis)
+        return np.sqrt(np.mean((Z @ Z.T - exact) ** 2))
+
+    for _ in range(12):  # other rows are held out in each order
+        rows = rng.permutation(X)
+        groups, scales, learnt = parts_of(kernel, rows)
+        bases = [_expand(groups, scales, learnt.trial, spread, p) for spread in SPREADS]
+        judge = eigenfunctions._judge(kernel, learnt, p)
+        chosen.append(error(min(bases, key=judge)))
+        by_residual.append(
+            error(min(bases, key=lambda b: np.mean(mercer.residual(learnt.held_out, b, 1.0) ** 2)))
+        )
+    assert np.mean(chosen) < 0.9 * np.mean(by_residual)
 
 
 def test_columns_chosen_on_even_rows_have_a_tenth_less_error_than_at_any_spread():

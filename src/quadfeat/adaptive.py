@@ -96,9 +96,8 @@ class Report:
 _JUDGES = 1000  # rows held out to judge on
 _LEARNERS = 4000  # rows that candidates learn from before one is chosen
 _MOST_LEARNERS = 20_000  # rows that the chosen one learns from
-_LAST = 100  # one in so many rows is held out when the chosen map learns from all others
-_MISLED = 1.3  # times the error before, and what it learned last is undone
-_INNER = 0.95  # share of rows that these are of
+_LAST = 50  # one in so many rows is held out when the chosen map learns from all others
+_FEWEST = 16  # but so many of them, if there are
 _REWEIGHTED = 1024  # columns beyond which the best weights of a pool take minutes
 _CLEARLY = 0.9  # share of a cost or an error, both of which are estimates, that is clearly less
 _SCREENED = 256  # columns from which candidates are tried with fewer columns first
@@ -118,7 +117,7 @@ class KernelFeatures(FeatureMap):
     a quarter of the columns show to be far behind a cheap one are left out.
 
     A quarter of the rows, at most 1000, are to judge on. Of fewer than 20,000, a chosen expansion
-    learns again from all but 1%, none of these far out, and is judged again on them. With fewer
+    learns again from all but 2%, typical ones, and is judged again on them. With fewer
     than 20 rows none can be spared, and the report says that errors are of its own rows.
 
     Parameters
@@ -240,22 +239,22 @@ class KernelFeatures(FeatureMap):
         if not unseen:
             told = f"the {len(rows)} rows that maps learned from, too few to hold any out"
         elif isinstance(chosen, ExpansionMap) and not isinstance(chosen, final):
-            # More rows are better for these, the outermost above all: those are not spared.
-            inner = held_out[distance[held_out] <= np.quantile(distance, _INNER)]
-            size = min(len(inner), max(len(X) // _LAST, 12))
-            last = np.sort(rng.choice(inner, size, replace=False))
+            # More rows are better for these, the outermost above all: those are not spared. The
+            # others are a plain sample of the typical ones, or the report would flatter.
+            inner = near[held_out]
+            chance = weights[inner] / weights[inner].sum()
+            size = min(len(chance), max(len(X) // _LAST, _FEWEST))
+            last = np.sort(rng.choice(held_out[inner], size, replace=False, p=chance))
             rest = rng.permutation(np.delete(np.arange(len(X)), last))[:_MOST_LEARNERS]
             few = _Judges.of(self.kernel_, X[last], np.ones(size), near[last])
             again = clone(chosen)
             trial = _try(report.chosen, again, X[np.sort(rest)], {}, few)
-            (before,) = (each for each in trials if each.name == report.chosen)
-            # Where what it learned last misled it, the one that was chosen stays.
-            if not trial.note and trial.typical <= _MISLED * before.typical:
+            if not trial.note:
                 chosen = again
                 trials = [trial if each.name == trial.name else each for each in trials]
                 told += (
-                    f"; of the chosen one, which then learned from all but {size} of the inner "
-                    f"{_INNER:.0%}, pairs of these"
+                    f"; of the chosen one, which then learned from all but {size} typical ones, "
+                    f"pairs of these"
                 )
         told = (
             f"Errors of pairs of {told}; typical ones are of the inner {frames.TYPICAL:.0%} of rows"
