@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-ENGINE := CMakeLists.txt $(wildcard src/quadfeat/_engine/*.cpp src/quadfeat/_engine/*.hpp)
+ENGINE := CMakeLists.txt $(wildcard $(addprefix src/quadfeat/_engine/cpp/,*.cpp *.hpp units/*.cpp))
 
 .PHONY: demo test lint bench accuracy training clean
 

@@ -1,14 +1,14 @@
 # Address-, undefined-behaviour- and thread-sanitizer builds pass the engine's tests.
 SANITIZE_BUILD = build/sanitize
-ENGINE_DIR = src/quadfeat/_engine
+ENGINE_DIR = src/quadfeat/_engine/cpp
 
 # An editable install answers imports before PYTHONPATH does: it has to step aside.
 define SANITIZED_TESTS
 import sys
 sys.meta_path[:] = [f for f in sys.meta_path if not type(f).__module__.startswith("_editable")]
 import pytest, quadfeat._engine as engine
-assert "sanitize" in engine._core.__file__, engine._core.__file__
-sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "tests/test_engine.py", "tests/test_engine_mercer.py"]))
+assert "sanitize" in engine.dispatch._core.__file__, engine.dispatch._core.__file__
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "tests/engine"]))
 endef
 export SANITIZED_TESTS
 
@@ -33,6 +33,6 @@ sanitize-thread:
 	mkdir -p $(SANITIZE_BUILD)/thread
 	cd $(SANITIZE_BUILD)/thread && for unit in "baseline" "avx2 -mavx2 -mfma -mprfchw" \
 	  "avx512 -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma -mprfchw"; do set -- $$unit; name=$$1; shift; \
-	  g++ -std=c++17 -O2 -g -ffp-contract=off -Wno-psabi -fsanitize=thread $$@ -c $(abspath $(ENGINE_DIR))/kernels_$$name.cpp || exit 1; done
-	g++ -std=c++17 -O2 -g -fsanitize=thread tests/engine_threads.cpp $(SANITIZE_BUILD)/thread/*.o -o $(SANITIZE_BUILD)/thread/run -pthread
+	  g++ -std=c++17 -O2 -g -ffp-contract=off -Wno-psabi -fsanitize=thread $$@ -c $(abspath $(ENGINE_DIR))/units/$$name.cpp || exit 1; done
+	g++ -std=c++17 -O2 -g -fsanitize=thread tests/engine/engine_threads.cpp $(SANITIZE_BUILD)/thread/*.o -o $(SANITIZE_BUILD)/thread/run -pthread
 	$(SANITIZE_BUILD)/thread/run

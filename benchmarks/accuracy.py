@@ -31,7 +31,7 @@ from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.preprocessing import StandardScaler
 
 import quadfeat as qf
-from quadfeat.plotting import CompareDisplay
+from quadfeat.plotting.displays import CompareDisplay
 
 Record = dict[str, Any]
 SEEDS = (0, 1, 2)

@@ -23,8 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from quadfeat import bounds, rules, tolerances
-from quadfeat.kernels import Kernel
+from quadfeat.accuracy import tolerance
+from quadfeat.accuracy.region import Region
+from quadfeat.accuracy.tolerance import GridSearch
+from quadfeat.kernels import base
+from quadfeat.kernels.base import Kernel
+from quadfeat.rules import choice
+from quadfeat.rules.choice import AxisRules
+from quadfeat.rules.rule import Rule
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from conftest import KERNELS
@@ -41,20 +47,18 @@ class Cell:
         self.kernel = kernel.resolve(np.zeros((2, d)))
         self.groups = self.kernel.groups(d)
         reaches = np.full(d, diameter)
-        self.search = tolerances.GridSearch(
-            self.kernel, bounds.Region.of(d=d, diameter=diameter), reaches
-        )
-        self._axes = [bounds.shared_axes(g.kernel, len(g.axes)) for g in self.groups]
+        self.search = GridSearch(self.kernel, Region.of(d=d, diameter=diameter), reaches)
+        self._axes = [base.shared_axes(g.kernel, len(g.axes)) for g in self.groups]
         self._t = diameter * np.linspace(0.0, 1.0, MESH[d])
         squares = np.add.outer if d > 1 else None
         self._ball = reduce(squares, [self._t**2] * d) if squares else self._t**2
         self._ball = self._ball <= diameter**2 * (1 + 1e-12)
-        self._make = {kind: tolerances.AxisRules((kind,), reaches) for kind in rules.KINDS}
+        self._make = {kind: AxisRules((kind,), reaches) for kind in choice.KINDS}
         self._tables: dict[Any, Any] = {}
         self.d = d
         self._exact = [[axis.profile(self._t) for axis in axes] for axes in self._axes]
 
-    def seen(self, made: list[list[rules.Rule]]) -> float:
+    def seen(self, made: list[list[Rule]]) -> float:
         """The largest |k - k~| / k(0) on the mesh of a grid with these one-dimensional rules."""
         error = np.zeros((len(self._t),) * self.d)
         for group, exact, own in zip(self.groups, self._exact, made, strict=True):
@@ -66,12 +70,12 @@ class Cell:
         total = sum(group.weight for group in self.groups)
         return float(np.abs(error[self._ball]).max() / total)
 
-    def _table(self, rule: rules.Rule) -> Any:
+    def _table(self, rule: Rule) -> Any:
         if id(rule) not in self._tables:
             self._tables[id(rule)] = rule, rule(self._t[:, None])
         return self._tables[id(rule)][1]
 
-    def rules(self, kind: str, counts: tuple[int, ...]) -> list[list[rules.Rule]]:
+    def rules(self, kind: str, counts: tuple[int, ...]) -> list[list[Rule]]:
         return [
             [self._make[kind](a, int(c), counts[c]) for a, c in zip(axes, g.axes, strict=True)]
             for g, axes in zip(self.groups, self._axes, strict=True)
@@ -79,13 +83,13 @@ class Cell:
 
     def hand_picked(self, tol: float, ours: tuple[int, ...]) -> float:
         """The fewest columns, up to ours, of a grid that is seen to meet the tolerance."""
-        best = tolerances.columns_of(self.groups, np.array(ours))
-        for kind in rules.KINDS:
+        best = tolerance.columns_of(self.groups, np.array(ours))
+        for kind in choice.KINDS:
             floor = self._floor(kind, tol, 2 * max(ours))
             if floor is None:
                 continue
             near = itertools.product(*[range(n, n + 3) for n in floor])
-            choices = sorted((tolerances.columns_of(self.groups, np.array(c)), c) for c in near)
+            choices = sorted((tolerance.columns_of(self.groups, np.array(c)), c) for c in near)
             for columns, counts in choices:
                 if columns >= best:
                     break
@@ -135,7 +139,7 @@ def run(names: list[str], tols: Any, diameter: float) -> Iterator[Record]:
             if counts is None:
                 yield record | {"refused": True}
                 continue
-            columns = tolerances.columns_of(cell.groups, np.array(counts))
+            columns = tolerance.columns_of(cell.groups, np.array(counts))
             yield record | {
                 "refused": False,
                 "n_points": counts,
@@ -150,7 +154,7 @@ def run(names: list[str], tols: Any, diameter: float) -> Iterator[Record]:
 def certifiable(name: str) -> bool:
     """Whether the kernel factors over axes, so that it has grids at all."""
     try:
-        [bounds.shared_axes(g.kernel, len(g.axes)) for g in KERNELS[name](2).groups(2)]
+        [base.shared_axes(g.kernel, len(g.axes)) for g in KERNELS[name](2).groups(2)]
     except ValueError:
         return False
     return True

@@ -24,9 +24,10 @@ from sklearn.base import clone
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from tests.fuzz import mutate, outcome
+
 import quadfeat as qf
 from tests.conftest import KERNELS, MAPS
-from tests.fuzz import mutate, outcome
 
 _BATCH = 200  # files per process, so that a crash is seen and its file found
 

@@ -16,8 +16,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import quadfeat as qf
 from tests.killing import duration, killed_until_done, same_model
+
+import quadfeat as qf
 
 
 def fits(folder: Path) -> dict[str, tuple]:

@@ -27,9 +27,11 @@ import numpy as np
 from sklearn.kernel_approximation import Nystroem
 from threadpoolctl import threadpool_limits
 
-from quadfeat import Gaussian, _engine, eigenfunctions, mercer
-from quadfeat._atomic import replace
-from quadfeat._reference import FourierPlan
+from quadfeat import _engine
+from quadfeat._engine.plans import FourierPlan
+from quadfeat.constructions import mercer
+from quadfeat.data.atomic import replace
+from quadfeat.kernels.stationary import Gaussian
 
 AXES = (20, 64, 784)
 SHAPES = ((0.0, False), (0.5, False), (0.5, True), (1.0, True))  # decay, turned
@@ -53,7 +55,7 @@ def jobs(X: Any, p: int, dtype: Any) -> tuple[int, dict[str, Callable[[], object
     rng = np.random.default_rng(0)
     n, d = X.shape
     gamma = 0.5 / float(np.median(np.sum((X[::2] - X[1::2]) ** 2, axis=1)))
-    basis = eigenfunctions.hermite_mercer(Gaussian(gamma), X, p)
+    basis = mercer.hermite_mercer(Gaussian(gamma), X, p)
     nodes = np.sqrt(2 * gamma) * rng.normal(size=(p // 2, d))
     plan = FourierPlan.dense(nodes, np.full(p // 2, np.sqrt(2 / p)))
     X = X.astype(dtype)
@@ -61,10 +63,10 @@ def jobs(X: Any, p: int, dtype: Any) -> tuple[int, dict[str, Callable[[], object
     nystroem = Nystroem(gamma=gamma, n_components=p, random_state=0).fit(X)
     rotation = basis.expansions[0].rotation
     return int(rotation.shape[1] * (np.count_nonzero(rotation) > d)), {
-        "mercer": lambda: _engine.mercer(X, basis, ours, 1, twin=mercer.evaluate),
+        "mercer": lambda: _engine.mercer(X, basis, ours, 1),
         "fourier": lambda: _engine.fourier(X, plan, pairs, 1),
         "nystroem": lambda: nystroem.transform(X),
-        "numpy": lambda: mercer.evaluate(X, basis, reference),
+        "numpy": lambda: reference.mercer(X, basis, reference),
     }
 
 

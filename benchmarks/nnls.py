@@ -10,7 +10,8 @@ import time
 import numpy as np
 import scipy.optimize
 
-from quadfeat import _nnls, reweight
+from quadfeat.constructions import reweighted
+from quadfeat.numerics import nnls
 
 
 def problem(n_pairs: int, n_candidates: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -18,7 +19,7 @@ def problem(n_pairs: int, n_candidates: int, d: int, seed: int) -> tuple[np.ndar
     rng = np.random.default_rng(seed)
     gaps = rng.normal(size=(n_pairs, d)) / np.sqrt(d)
     nodes = rng.normal(size=(n_candidates, d))
-    return reweight.pairs_matrix(gaps @ nodes.T), np.exp(-0.5 * (gaps**2).sum(axis=1))
+    return reweighted.pairs_matrix(gaps @ nodes.T), np.exp(-0.5 * (gaps**2).sum(axis=1))
 
 
 def line(label: str, seconds: float, matrix: np.ndarray, target: np.ndarray, a: np.ndarray) -> None:
@@ -35,7 +36,7 @@ def main() -> None:
         weights = scipy.optimize.nnls(matrix, target, maxiter=20_000)[0]
         line(f"scipy 500 x 2,500, d={d}", time.process_time() - began, matrix, target, weights)
         began = time.process_time()
-        solution = _nnls.nonnegative_least_squares_columns(matrix, target)
+        solution = nnls.nonnegative_least_squares_columns(matrix, target)
         line(
             f"ours  500 x 2,500, d={d}, kkt {solution.kkt_residual:.0e}",
             time.process_time() - began, matrix, target, solution.weights,
@@ -44,7 +45,7 @@ def main() -> None:
         matrix, target = problem(2000, 20_000, d, seed=0)
         for count in (500, 1000):
             began = time.process_time()
-            solution = _nnls.nonnegative_least_squares_columns(matrix, target, max_support=count)
+            solution = nnls.nonnegative_least_squares_columns(matrix, target, max_support=count)
             line(
                 f"ours  2,000 x 20,000, d={d}, to {count}",
                 time.process_time() - began, matrix, target, solution.weights,

@@ -31,7 +31,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import quadfeat as qf
-from quadfeat._atomic import replace
+from quadfeat.data.atomic import replace
 
 Record = dict[str, Any]
 JOBS: dict[str, Callable[[bool], Record]] = {}

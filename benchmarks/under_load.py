@@ -44,7 +44,7 @@ def job(name: str, data: bool = False) -> Callable[[Callable[[], Timed]], Callab
 
 @job("two-row CSV, command")
 def two_rows() -> Timed:
-    from quadfeat.cli import app
+    from quadfeat.app.main import app
 
     folder = Path(tempfile.mkdtemp())
     (folder / "rows.csv").write_text("a,b,y\n0.0,1.0,0.5\n1.0,0.0,1.5\n")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import quadfeat as qf
-from quadfeat.streaming import Checkpoint
+from quadfeat.data.checkpoint import Checkpoint
 
 # name -> (kernel of d axes, whether its spectrum factors over axes)
 KERNELS = {

@@ -1,6 +1,9 @@
 """Kernel machines at linear cost: deterministic quadrature features for scikit-learn.
 
-Names are imported when they are first used: `import quadfeat` itself takes a millisecond.
+The rooms of this package, in the order of their imports: `numerics`, `rules`, `kernels`, `_engine`,
+`constructions`, `accuracy`, `maps`, `data`, `models`, `storage`, `plotting`, `experiments`, `app`.
+Each has a front page that says what lives there. Names are imported when they are first used:
+`import quadfeat` itself takes a millisecond.
 """
 
 from importlib import import_module
@@ -8,34 +11,34 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._engine import engine_info as engine_info
-    from .adaptive import KernelFeatures as KernelFeatures
-    from .expansions import HermiteMercer as HermiteMercer
-    from .expansions import Landmarks as Landmarks
-    from .features import FeatureMap as FeatureMap
-    from .fourier import DenseGrid as DenseGrid
-    from .fourier import PolynomiallyExact as PolynomiallyExact
-    from .fourier import SparseGrid as SparseGrid
-    from .fourier import SubsampledGrid as SubsampledGrid
-    from .kernels import Anova as Anova
-    from .kernels import Cauchy as Cauchy
-    from .kernels import Convolution as Convolution
-    from .kernels import Gaussian as Gaussian
-    from .kernels import Kernel as Kernel
-    from .kernels import Laplacian as Laplacian
-    from .kernels import Matern as Matern
-    from .kernels import Smoothed as Smoothed
-    from .kernels import Spectral as Spectral
-    from .learned_grids import FramedGrid as FramedGrid
-    from .learned_grids import ReweightedGrid as ReweightedGrid
-    from .models import KernelClassifier as KernelClassifier
-    from .models import KernelRegressor as KernelRegressor
-    from .peers import OrthogonalFourier as OrthogonalFourier
-    from .peers import QuasiRandomFourier as QuasiRandomFourier
-    from .peers import RandomFourier as RandomFourier
-    from .peers import SphericalRadial as SphericalRadial
-    from .plotting import CompareDisplay as CompareDisplay
-    from .plotting import ErrorDisplay as ErrorDisplay
-    from .rules import Rule as Rule
+    from .kernels.base import Kernel as Kernel
+    from .kernels.spectral import Smoothed as Smoothed
+    from .kernels.spectral import Spectral as Spectral
+    from .kernels.stationary import Cauchy as Cauchy
+    from .kernels.stationary import Gaussian as Gaussian
+    from .kernels.stationary import Laplacian as Laplacian
+    from .kernels.stationary import Matern as Matern
+    from .kernels.subsets import Anova as Anova
+    from .kernels.subsets import Convolution as Convolution
+    from .maps.base import FeatureMap as FeatureMap
+    from .maps.chooser import KernelFeatures as KernelFeatures
+    from .maps.expansions import HermiteMercer as HermiteMercer
+    from .maps.expansions import Landmarks as Landmarks
+    from .maps.grids import DenseGrid as DenseGrid
+    from .maps.grids import PolynomiallyExact as PolynomiallyExact
+    from .maps.grids import SparseGrid as SparseGrid
+    from .maps.grids import SubsampledGrid as SubsampledGrid
+    from .maps.learned_grids import FramedGrid as FramedGrid
+    from .maps.learned_grids import ReweightedGrid as ReweightedGrid
+    from .maps.random import OrthogonalFourier as OrthogonalFourier
+    from .maps.random import QuasiRandomFourier as QuasiRandomFourier
+    from .maps.random import RandomFourier as RandomFourier
+    from .maps.random import SphericalRadial as SphericalRadial
+    from .models.classifier import KernelClassifier as KernelClassifier
+    from .models.regressor import KernelRegressor as KernelRegressor
+    from .plotting.displays import CompareDisplay as CompareDisplay
+    from .plotting.displays import ErrorDisplay as ErrorDisplay
+    from .rules.rule import Rule as Rule
     from .storage import load as load
     from .storage import save as save
 
@@ -43,47 +46,53 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "engine_info": "_engine",
-    "KernelFeatures": "adaptive",
-    "HermiteMercer": "expansions",
-    "Landmarks": "expansions",
-    "FeatureMap": "features",
-    "DenseGrid": "fourier",
-    "PolynomiallyExact": "fourier",
-    "SparseGrid": "fourier",
-    "SubsampledGrid": "fourier",
-    "Anova": "kernels",
-    "Cauchy": "kernels",
-    "Convolution": "kernels",
-    "Gaussian": "kernels",
-    "Kernel": "kernels",
-    "Laplacian": "kernels",
-    "Matern": "kernels",
-    "Smoothed": "kernels",
-    "Spectral": "kernels",
-    "FramedGrid": "learned_grids",
-    "ReweightedGrid": "learned_grids",
-    "KernelClassifier": "models",
-    "KernelRegressor": "models",
-    "OrthogonalFourier": "peers",
-    "QuasiRandomFourier": "peers",
-    "RandomFourier": "peers",
-    "SphericalRadial": "peers",
-    "CompareDisplay": "plotting",
-    "ErrorDisplay": "plotting",
-    "Rule": "rules",
+    "Kernel": "kernels.base",
+    "Smoothed": "kernels.spectral",
+    "Spectral": "kernels.spectral",
+    "Cauchy": "kernels.stationary",
+    "Gaussian": "kernels.stationary",
+    "Laplacian": "kernels.stationary",
+    "Matern": "kernels.stationary",
+    "Anova": "kernels.subsets",
+    "Convolution": "kernels.subsets",
+    "FeatureMap": "maps.base",
+    "KernelFeatures": "maps.chooser",
+    "HermiteMercer": "maps.expansions",
+    "Landmarks": "maps.expansions",
+    "DenseGrid": "maps.grids",
+    "PolynomiallyExact": "maps.grids",
+    "SparseGrid": "maps.grids",
+    "SubsampledGrid": "maps.grids",
+    "FramedGrid": "maps.learned_grids",
+    "ReweightedGrid": "maps.learned_grids",
+    "OrthogonalFourier": "maps.random",
+    "QuasiRandomFourier": "maps.random",
+    "RandomFourier": "maps.random",
+    "SphericalRadial": "maps.random",
+    "KernelClassifier": "models.classifier",
+    "KernelRegressor": "models.regressor",
+    "CompareDisplay": "plotting.displays",
+    "ErrorDisplay": "plotting.displays",
+    "Rule": "rules.rule",
     "load": "storage",
     "save": "storage",
+}
+
+_MODULES = {
+    "data": "data",
+    "grids": "rules.grids",
+    "randomized": "constructions.randomized",
+    "rules": "rules",
+    "testing": "testing",
+    "theory": "accuracy.theory",
 }
 
 __all__ = sorted(_HOMES)
 
 
-_MODULES = ("data", "grids", "randomized", "rules", "testing", "theory")
-
-
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return import_module(f".{name}", __name__)
+        return import_module(f".{_MODULES[name]}", __name__)
     if name not in _HOMES:
         raise AttributeError(f"module 'quadfeat' has no attribute {name!r}")
     value = getattr(import_module(f".{_HOMES[name]}", __name__), name)

@@ -160,3 +160,33 @@ def with_kernel_hint(init: Callable[..., None], write: str) -> Callable[..., Non
         init(self, *args, **parameters)
 
     return checked
+
+
+def check_plain(name: str, values: Any, *, dates: bool = False) -> None:
+    """Refuse what a cast to floats would drop in silence: masks, imaginary parts, units of time.
+
+    Parameters
+    ----------
+    name : str, for messages
+    values : array, sparse matrix or column of a DataFrame
+    dates : bool, whether dates may be labels
+    """
+    if np.ma.is_masked(values):
+        count = int(np.ma.getmaskarray(values).sum())
+        raise ValueError(
+            f"{name} has {count:,} masked entries, which would be taken for values; leave those "
+            f"rows out, or fill them by .filled(0.0)"
+        )
+    dtype = getattr(values, "dtype", None)
+    kind = getattr(dtype, "kind", None)
+    if kind == "c":
+        raise ValueError(
+            f"{name} is complex, and features are made of real numbers. Complex data not "
+            f"supported; give the real and the imaginary part as columns"
+        )
+    temporal = kind in ("m", "M") or bool(getattr(dtype, "is_temporal", bool)())
+    if temporal and not dates:
+        raise ValueError(
+            f"{name} holds dates or times ({dtype}), not numbers; give for example seconds since a "
+            f"day of your choice"
+        )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import clone
 
-from . import rules
-from .kernels import Kernel, ProductAxis
-from .rules import Floats
+from ._typing import Floats
+from .kernels.base import Kernel
+from .kernels.composite import ProductAxis
+from .numerics.cosine_transform import CosineTransform
 
 
 def check_kernel(kernel: Kernel, *, n_features: int = 2, random_state: int = 0) -> None:
@@ -70,7 +71,5 @@ def _check_axes(kernel: Kernel, d: int) -> None:
     for axis in axes:
         if isinstance(axis, ProductAxis):
             continue  # its density is the transform of its profile, by definition
-        error = np.abs(
-            rules.CosineTransform(axis.density, axis.edges)(gap) - axis.profile(gap)
-        ).max()
+        error = np.abs(CosineTransform(axis.density, axis.edges)(gap) - axis.profile(gap)).max()
         assert error < 1e-7, f"density is not the spectrum of profile: they differ by {error:g}"

@@ -7,19 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from quadfeat import (
-    FeatureMap,
-    HermiteMercer,
-    QuasiRandomFourier,
-    RandomFourier,
-    ReweightedGrid,
-    SubsampledGrid,
-)
-from quadfeat.kernels import Kernel
-from quadfeat.rules import Floats
-
-from . import drawing
-from .frame import Record, Table
+from .._typing import Floats
+from ..kernels.base import Kernel
+from ..maps.base import FeatureMap
+from ..maps.expansions import HermiteMercer
+from ..maps.grids import SubsampledGrid
+from ..maps.learned_grids import ReweightedGrid
+from ..maps.random import QuasiRandomFourier, RandomFourier
+from ..plotting import style
+from .cell import Record, Table
 
 N_POINTS = 11  # nodes per axis of the paper's grids: exact to degree 21
 N_SAMPLES = 500  # points that the paper reweights on
@@ -88,7 +84,7 @@ class Curve(NamedTuple):
     def draw(self, ax: Any, name: str) -> None:
         """A line in the style of a map within one standard deviation."""
         low, high = self.mean - self.deviation, self.mean + self.deviation
-        drawing.banded(ax, name, self.x, self.mean, low, high)
+        style.banded(ax, name, self.x, self.mean, low, high)
 
     def crossing(self, level: float) -> float:
         """Where a falling curve reaches a level, straight in logarithms; NaN out of its range."""

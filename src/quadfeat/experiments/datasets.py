@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.datasets import fetch_openml, load_digits
 
-from . import speech
+from .speech import corpus
+from .speech.corpus import Utterance
 
 
 class MissingData(ValueError):
@@ -98,7 +99,7 @@ class Data:
                 "MNIST",
                 28,
             )
-        except speech.NOT_ARRAYS as error:
+        except corpus.NOT_ARRAYS as error:
             raise ValueError(f"{path} is not a readable MNIST ({error}); copy it again") from error
 
     def speech_name(self) -> str:
@@ -112,7 +113,7 @@ class Data:
         if self._file(_PACKED) is not None:
             return "TIMIT sample"
         if self.folder is not None:
-            recordings = speech.count_recordings(self.folder)
+            recordings = corpus.count_recordings(self.folder)
             if recordings:
                 return f"{recordings} recordings of TIMIT"
         raise MissingData(
@@ -136,15 +137,15 @@ class Data:
             f"--data, or QUADFEAT_DATA, names one that holds it, --fetch downloads it"
         )
 
-    def speech(self) -> list[speech.Utterance]:
+    def speech(self) -> list[Utterance]:
         """The utterances of the packed sample, or else of a corpus in TIMIT's own layout."""
         path = self._file(_PACKED)
         if path is not None:
-            return speech.read_packed(path)
+            return corpus.read_packed(path)
         self.speech_name()  # refuses where there is nothing
-        found = speech.read_folder(self.folder or Path())
+        found = corpus.read_folder(self.folder or Path())
         for part in ("train", "dev", "test"):
-            if not speech.select(found, part):
+            if not corpus.select(found, part):
                 raise ValueError(
                     f"{self.folder} has no speakers for {part}; the corpus has a TRAIN folder, and "
                     f"in TEST the core test set beside others, which are for development"
@@ -162,7 +163,7 @@ def _fetched_mnist() -> Images:
             warnings.simplefilter("ignore")  # about a cache that is not there yet
             X, y = fetch_openml("mnist_784", version=1, return_X_y=True, as_frame=False)
         X, y = _pixels(X), y.astype(np.int64)
-    except (*speech.NOT_ARRAYS, ImportError) as error:
+    except (*corpus.NOT_ARRAYS, ImportError) as error:
         raise ValueError(
             f"--fetch could not download MNIST ({error}); name a folder that holds {_MNIST} with "
             f"--data, or leave --fetch out to use what scikit-learn ships"

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from .frame import Finished, Table, Verdict
+from .cell import Finished, Table, Verdict
 
 _PHONE_POINTS = 450  # in a wider picture, letters of 10 points are below 8 of a phone's 343 pixels
 _BADGES = {True: ("holds", "✓"), False: ("fails", "✗"), None: ("open", "?")}
+
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1b1f24; --soft: #57606a; --paper: #ffffff;

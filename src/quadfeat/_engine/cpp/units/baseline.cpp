@@ -1,0 +1,7 @@
+#define QUADFEAT_ISA baseline
+#define QUADFEAT_BYTES 16
+#include "../routines.hpp"
+
+namespace quadfeat {
+extern const Isa isa_baseline = {"baseline", 16, baseline::kernels<float>(), baseline::kernels<double>()};
+}

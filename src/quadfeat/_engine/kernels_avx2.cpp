@@ -1,7 +1,0 @@
-#define QUADFEAT_ISA avx2
-#define QUADFEAT_BYTES 32
-#include "kernels.hpp"
-
-namespace quadfeat {
-extern const Isa isa_avx2 = {"avx2", 32, avx2::kernels<float>(), avx2::kernels<double>()};
-}

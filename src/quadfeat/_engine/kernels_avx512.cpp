@@ -1,7 +1,0 @@
-#define QUADFEAT_ISA avx512
-#define QUADFEAT_BYTES 64
-#include "kernels.hpp"
-
-namespace quadfeat {
-extern const Isa isa_avx512 = {"avx512", 64, avx512::kernels<float>(), avx512::kernels<double>()};
-}

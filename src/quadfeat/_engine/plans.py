@@ -1,0 +1,273 @@
+"""Plans: what the engine needs to turn rows into features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .._typing import Floats, Integers, Matrix
+
+
+@dataclass(frozen=True, eq=False)
+class FourierPlan:
+    """Groups of axes, each with nodes: one cosine and one sine column per node.
+
+    Parameters
+    ----------
+    n_features : int
+        Columns of X.
+    axes : (axes_ptr[-1],) int64
+        The axes of group g are ``axes[axes_ptr[g]:axes_ptr[g + 1]]``.
+    axes_ptr : (G + 1,) int64
+    group_nodes : (G,) int64
+        Which node set group g uses; groups may share one.
+    nodes : flat float64
+        Angular frequencies; node set after node set, each row-major (nodes, axes of its groups).
+    node_ptr : (S + 1,) int64
+        Node set s has ``node_ptr[s + 1] - node_ptr[s]`` nodes.
+    amplitudes : (node_ptr[-1],) float64
+    constant : float
+        A last column filled with it, unless it is zero.
+    """
+
+    n_features: int
+    axes: Integers
+    axes_ptr: Integers
+    group_nodes: Integers
+    nodes: Floats
+    node_ptr: Integers
+    amplitudes: Floats
+    constant: float = 0.0
+
+    @classmethod
+    def from_groups(
+        cls,
+        n_features: int,
+        groups: Sequence[Sequence[int] | Integers],
+        nodes: Sequence[Matrix],
+        amplitudes: Sequence[Matrix],
+        group_nodes: Sequence[int] | Integers | None = None,
+        constant: float = 0.0,
+    ) -> FourierPlan:
+        """A plan from one tuple of axes per group and one (m, g) array of nodes per node set."""
+        shared = np.arange(len(groups)) if group_nodes is None else np.asarray(group_nodes)
+        return cls(
+            n_features=int(n_features),
+            axes=_join(groups, np.int64),
+            axes_ptr=_offsets([len(group) for group in groups]),
+            group_nodes=np.ascontiguousarray(shared, dtype=np.int64),
+            nodes=_join([np.ravel(values) for values in nodes], np.float64),
+            node_ptr=_offsets([len(values) for values in nodes]),
+            amplitudes=_join(amplitudes, np.float64),
+            constant=float(constant),
+        )
+
+    @classmethod
+    def dense(cls, nodes: Matrix, amplitudes: Matrix, constant: float = 0.0) -> FourierPlan:
+        """A plan with a single group: every node looks at every axis.
+
+        >>> from quadfeat._engine import fourier
+        >>> plan = FourierPlan.dense(np.array([[np.pi, 0.0]]), np.array([2.0]))
+        >>> out = np.empty((1, 2))
+        >>> fourier(np.array([[1.0, 5.0]]), plan, out)
+        >>> out.round(12) + 0.0
+        array([[-2.,  0.]])
+        """
+        axes = [np.arange(nodes.shape[1])]
+        return cls.from_groups(nodes.shape[1], axes, [nodes], [amplitudes], constant=constant)
+
+    @cached_property
+    def n_columns(self) -> int:
+        """Columns of the output."""
+        sizes = np.diff(self.node_ptr)
+        return 2 * int(sizes[self.group_nodes].sum()) + (self.constant != 0)
+
+    @cached_property
+    def largest_node(self) -> float:
+        """The largest sum of |frequency| over axes: times the largest |x|, it bounds an angle."""
+        return max((_longest(nodes) for nodes, _ in self.node_sets()), default=0.0)
+
+    def largest_angle(self, reach: Matrix) -> float:
+        """The largest angle of a row with |x_i| <= reach[i] (d,); costs what the row does."""
+        sets, own = self.node_sets(), np.split(self.axes, self.axes_ptr[1:-1])
+        angles = (
+            (np.abs(sets[chosen][0]) @ reach[axes]).max(initial=0.0)
+            for chosen, axes in zip(self.group_nodes, own, strict=True)
+        )
+        return float(max(angles, default=0.0))
+
+    def node_sets(self) -> list[tuple[Floats, Floats]]:
+        """The nodes (m, g) and amplitudes (m,) of every node set."""
+        lengths = np.zeros(len(self.node_ptr) - 1, dtype=np.int64)
+        lengths[self.group_nodes] = np.diff(self.axes_ptr)
+        start, sets = 0, []
+        for first, last, length in zip(self.node_ptr[:-1], self.node_ptr[1:], lengths, strict=True):
+            stop = start + (last - first) * length
+            nodes = self.nodes[start:stop].reshape(last - first, length)
+            sets.append((nodes, self.amplitudes[first:last]))
+            start = stop
+        return sets
+
+
+@dataclass(frozen=True, eq=False)
+class KroneckerPlan:
+    """Groups of 1-D feature entries, each multiplied out: the full grids.
+
+    Parameters
+    ----------
+    n_features : int
+        Columns of X.
+    entry_axis : (T,) int64
+        The column of X that entry t reads.
+    entry_ptr : (T + 1,) int64
+        Its positive frequencies are ``entry_nodes[entry_ptr[t]:entry_ptr[t + 1]]``.
+    entry_nodes, entry_amplitudes : flat float64
+    entry_middle : (T,) float64
+        The amplitude of the zero node; 0 if there is none. The features of an entry are the
+        middle (if it is not zero), the cosines, the sines.
+    group_ptr : (G + 1,) int64
+        Group g multiplies out ``group_entries[group_ptr[g]:group_ptr[g + 1]]``, first slowest.
+    group_entries : (group_ptr[-1],) int64
+    group_scale : (G,) float64
+        Multiplies every column of the group.
+
+    Notes
+    -----
+    Where all entries of a group have a middle, its first column is a constant and is left out. One
+    last column, the root of the sum of their squares, stands for all that were left out.
+    """
+
+    n_features: int
+    entry_axis: Integers
+    entry_ptr: Integers
+    entry_nodes: Floats
+    entry_amplitudes: Floats
+    entry_middle: Floats
+    group_ptr: Integers
+    group_entries: Integers
+    group_scale: Floats
+
+    @classmethod
+    def from_groups(
+        cls,
+        n_features: int,
+        entries: Sequence[tuple[int, Matrix, Matrix, float]],
+        groups: Sequence[Sequence[int] | Integers],
+        group_scale: Matrix | None = None,
+    ) -> KroneckerPlan:
+        """A plan from (axis, nodes, amplitudes, middle) per entry and the entries of each group."""
+        scale = np.ones(len(groups)) if group_scale is None else group_scale
+        return cls(
+            n_features=int(n_features),
+            entry_axis=np.array([entry[0] for entry in entries], dtype=np.int64),
+            entry_ptr=_offsets([len(entry[1]) for entry in entries]),
+            entry_nodes=_join([entry[1] for entry in entries], np.float64),
+            entry_amplitudes=_join([entry[2] for entry in entries], np.float64),
+            entry_middle=np.array([entry[3] for entry in entries], dtype=np.float64),
+            group_ptr=_offsets([len(group) for group in groups]),
+            group_entries=_join(groups, np.int64),
+            group_scale=np.ascontiguousarray(scale, dtype=np.float64),
+        )
+
+    @cached_property
+    def n_columns(self) -> int:
+        """Columns of the output."""
+        widths = 2 * np.diff(self.entry_ptr) + (self.entry_middle != 0)
+        dropped = [bool(np.all(self.entry_middle[group] != 0)) for group in self.groups()]
+        total = sum(int(np.prod(widths[group])) for group in self.groups())
+        return total - sum(dropped) + any(dropped)
+
+    @cached_property
+    def largest_node(self) -> float:
+        """The largest frequency: times the largest |x|, it bounds an angle."""
+        return float(self.entry_nodes.max(initial=0.0))
+
+    def largest_angle(self, reach: Matrix) -> float:
+        """The largest angle of a row with |x_i| <= reach[i] (d,); costs what the row does."""
+        columns = np.repeat(self.entry_axis, np.diff(self.entry_ptr))
+        return float((self.entry_nodes * reach[columns]).max(initial=0.0))
+
+    def groups(self) -> list[Integers]:
+        """The entries of every group."""
+        return np.split(self.group_entries, self.group_ptr[1:-1])
+
+
+def _longest(nodes: Floats) -> float:
+    return float(np.linalg.norm(nodes, ord=1, axis=1).max(initial=0.0))
+
+
+def _offsets(counts: Sequence[int]) -> Integers:
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
+
+
+def _join(parts: Sequence[Any], dtype: Any) -> Any:
+    if len(parts) == 1:  # one group: no second copy of what may be most of the memory
+        return np.ascontiguousarray(parts[0], dtype=dtype)
+    return np.concatenate([np.asarray(part, dtype=dtype) for part in parts] or [np.empty(0, dtype)])
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """Eigenfunctions of one Gaussian kernel, as a plan: one multiply per feature.
+
+    With t = (x[axes] - mean) @ rotation, the features are products over directions of Hermite
+    functions sqrt(lambda_k) phi_k(t_i). Direction 0 has a table of those functions themselves,
+    every other direction one of their ratios to k = 0; `base` is the product of the k = 0
+    functions of all directions but 0. Column j is table[direction[j]][degree[j]] times column
+    parent[j], or times the base where parent[j] is -1; parents come before their children.
+
+    Table i has `sizes[i]` entries q_0, q_1, ... with q_{k+1} = sqrt(2 r / (k + 1)) t q_k
+    - r sqrt(k / (k + 1)) q_{k-1} and r = `ratio[i]`; q_0 is 1, or, for direction 0,
+    exp(-`envelope[0]` t^2). The base is `amplitude` * exp(-sum_{i>0} envelope[i] t_i^2 - rest),
+    where rest = |scale * (x[axes] - mean)|^2 - sum_i `length[i]` t_i^2 is the squared distance
+    from the span of the directions, and 0 if there are as many directions as axes.
+
+    With `projection` (columns, q) the features are those columns times it.
+
+    With `mixing` (r, m), where directions are as many as axes, t is (x[axes] - mean) * scale
+    / sqrt(length), with ((x[axes] - mean) @ rotation) @ mixing added: a rotation by r reflections,
+    which is 2 r m multiply-adds instead of m^2.
+    """
+
+    axes: Integers  # (a,) columns of X
+    scale: Floats  # (a,) sqrt(gamma)
+    mean: Floats  # (a,)
+    rotation: Floats  # (a, m), or (a, r)
+    envelope: Floats  # (m,)
+    length: Floats  # (m,)
+    ratio: Floats  # (m,)
+    sizes: Integers  # (m,)
+    amplitude: float
+    parent: Integers  # (columns,)
+    direction: Integers  # (columns,)
+    degree: Integers  # (columns,)
+    projection: Floats | None = None
+    mixing: Floats | None = None
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.parent) if self.projection is None else self.projection.shape[1]
+
+
+@dataclass(frozen=True, eq=False)
+class MercerBasis:
+    """One expansion per group of the kernel that has columns; their columns times `projection`.
+
+    `projection` (columns, p) has orthonormal columns; None is the identity.
+    """
+
+    expansions: tuple[Expansion, ...]
+    projection: Floats | None = None
+
+    @property
+    def n_pool(self) -> int:
+        """Columns before the projection."""
+        return sum(each.n_columns for each in self.expansions)
+
+    @property
+    def n_columns(self) -> int:
+        return self.n_pool if self.projection is None else self.projection.shape[1]

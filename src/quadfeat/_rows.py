@@ -1,0 +1,63 @@
+"""Rows of a table, a few at a time: blocks, draws, sparse rows made dense."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from ._typing import Floats, Matrix
+
+# A covariance of more columns than this is neither stored nor diagonalised: the principal
+# directions then come from this many rows.
+WIDE = 2048
+
+
+def drawn(n: int, count: int) -> npt.NDArray[np.intp]:
+    """At most `count` of n rows, in order, by a seed of their own: rows may come in a cycle."""
+    return np.sort(np.random.default_rng(0).permutation(n)[:count])
+
+
+def spread_rows(X: Matrix, n: int) -> Floats:
+    """At most `n` rows of X, which may be sorted or come in a cycle."""
+    return np.asarray(X[drawn(len(X), n)], dtype=np.float64)
+
+
+BLOCK_ENTRIES = 2**19
+_SPARSE_BYTES = 2**26  # of rows that are made dense at a time
+
+
+def moved(X: Matrix, origin: Floats | None, dtype: Any) -> Matrix:
+    """Rows with the origin taken away in double precision, and then rounded."""
+    centred = X if origin is None else np.asarray(X, dtype=np.float64) - origin
+    return np.asarray(centred, dtype=dtype)
+
+
+def dense_rows(X: Any) -> Any:
+    """X itself, or some rows of a sparse X: up to 10,000 or 512 MB, at least 200."""
+    if not sparse.issparse(X):
+        return np.asarray(X)
+    n, d = X.shape
+    return np.asarray(X[drawn(n, max(200, min(10_000, 2**26 // d)))].toarray())
+
+
+def corners(X: Any) -> Any:
+    """The lowest and the highest corner, (2, d), of the box that all rows of a sparse X are in."""
+    ends = X.min(axis=0), X.max(axis=0)
+    return np.stack([np.ravel(end.toarray()) for end in ends])
+
+
+def sparse_rows(X: Any) -> int:
+    """All rows of an array at once; of a sparse matrix, as many as make 64 MB when dense."""
+    if not sparse.issparse(X):
+        return max(1, X.shape[0])
+    return max(1, _SPARSE_BYTES // (X.shape[1] * X.dtype.itemsize))
+
+
+def row_blocks(X: Any, rows: int) -> Iterator[tuple[int, Matrix]]:
+    for start in range(0, X.shape[0], max(1, rows)):
+        block = X[start : start + rows]
+        yield start, block.toarray() if sparse.issparse(block) else block

@@ -1,0 +1,139 @@
+"""Where a map is certified: the gaps between rows in a ball and a box."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import hypot, inf
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial.distance import pdist
+
+from .._typing import Axes, Floats
+
+
+class Turned(NamedTuple):
+    """A region seen in a frame; where m < d, the last side is of what no direction sees."""
+
+    diameter: float
+    box: Floats
+
+
+def turned_rows(directions: Floats, scale: Floats, X: Floats) -> Turned:
+    """The region of the gaps between rows; `directions` (d, m) are scaled as in `PrunedGrid`."""
+    scaled, turn = (X - X.mean(axis=0)) * scale, directions / scale[:, None]
+    inside = scaled @ turn
+    box = np.ptp(inside, axis=0)
+    if turn.shape[1] < len(scale):
+        missed = np.linalg.norm(scaled - inside @ turn.T, axis=1)
+        box = np.append(box, 2 * missed.max())
+    far = 2 * np.linalg.norm(scaled, axis=1).max()
+    return Turned(float(min(far, np.linalg.norm(box))) * _UP, box * _UP)
+
+
+def turned_gaps(directions: Floats, scale: Floats, diameter: float, box: Sequence[float]) -> Turned:
+    """The same for all gaps of a ball and a box at once."""
+    sides, turn = scale * np.minimum(box, diameter), directions / scale[:, None]
+    radius = min(float(np.linalg.norm(sides)), diameter * float(scale.max()))
+    along = np.minimum(np.abs(turn).T @ sides, diameter * np.linalg.norm(directions, axis=0))
+    if turn.shape[1] < len(scale):
+        missed = np.diag(scale) - turn @ directions.T
+        along = np.append(along, diameter * np.linalg.norm(missed, 2))
+    return Turned(radius * _UP, np.minimum(along, radius) * _UP)
+
+
+_UP = 1 + 1e-12  # more than the rounding of a rotation
+_LARGEST = 1e150  # beyond it squares overflow
+_WANTED = {
+    "diameter": f"one finite number from 0 to {_LARGEST:g}, such as 4.0",
+    "box": f"finite widths from 0 to {_LARGEST:g}, such as [4.0, 2.0]",
+}
+
+
+@dataclass(frozen=True)
+class Region:
+    """Gaps u with |u| <= diameter and |u_i| <= box[i]; either may be infinite, not both."""
+
+    diameter: float
+    box: tuple[float, ...]
+
+    @classmethod
+    def of(
+        cls,
+        X: npt.ArrayLike | None = None,
+        *,
+        d: int | None = None,
+        diameter: float | None = None,
+        box: npt.ArrayLike | None = None,
+    ) -> Region:
+        """The gaps between rows of X, or those of a ball, a box, or both at once."""
+        if X is not None:
+            if diameter is not None or box is not None:
+                raise ValueError("give X, or a diameter and a box, not both")
+            rows = np.asarray(X, dtype=np.float64)
+            if rows.ndim != 2 or len(rows) == 0 or not np.isfinite(rows).all():
+                raise ValueError("X must be finite, with at least one row and one column")
+            if (largest := np.abs(rows).max(initial=0.0)) > _LARGEST / 4:
+                raise ValueError(
+                    f"X has values up to {largest:g}, and squares of gaps overflow beyond "
+                    f"{_LARGEST:g}; standardise X, or leave such rows out"
+                )
+            widths = np.ptp(rows, axis=0)
+            far = 2 * np.sqrt(((rows - (rows.min(0) + widths / 2)) ** 2).sum(axis=1).max())
+            if 1 < len(rows) <= 2000:
+                far = pdist(rows).max()
+            return cls(_up(min(far, np.linalg.norm(widths))), tuple(map(_up, widths)))
+        if diameter is None and box is None:
+            raise ValueError("a certificate needs a region: give X, diameter=4.0 or box=[4.0, 2.0]")
+        if box is None and d is None:
+            raise ValueError("diameter needs d, the number of columns")
+        radius = inf if diameter is None else float(_lengths("diameter", diameter))
+        # Beside a ball, a box may be infinite in some directions, or in all.
+        widths = np.full(d, inf) if box is None else np.atleast_1d(_lengths("box", box, radius))
+        if d is not None and len(widths) != d:
+            raise ValueError(f"box has {len(widths)} widths and the kernel {d} columns")
+        radius = hypot(*widths) if diameter is None else radius
+        return cls(radius, tuple(widths.tolist()))
+
+    def on(self, axes: Axes) -> Region:
+        """The region seen on some axes, no larger than need be."""
+        widths = np.minimum(np.array(self.box)[axes], self.diameter)
+        # A larger region is still proven, and no axis or ball need be empty.
+        widths = np.maximum(widths, max(1e-9 * self.diameter, 1e-100))
+        return Region(
+            max(widths.max(), min(self.diameter, _up(np.linalg.norm(widths)))),
+            tuple(widths.tolist()),
+        )
+
+    def rounded_up(self) -> Region:
+        """A somewhat larger region that others share: one width, made a power of 2^(1/8)."""
+        size = 2.0 ** (np.ceil(8 * np.log2([max(self.box), self.diameter])) / 8) * (1 + 1e-15)
+        return Region(float(size[1]), (float(min(size)),) * len(self.box))
+
+    def __repr__(self) -> str:
+        widths = np.array(self.box)
+        ball = f"|u| <= {self.diameter:.6g}"
+        if np.all(widths >= self.diameter):
+            return ball
+        sides = ", ".join(f"{w:.4g}" for w in widths[:4]) + (", ..." if len(widths) > 4 else "")
+        box = f"|u_i| <= ({sides})"
+        whole = np.linalg.norm(widths) <= self.diameter * (1 + 1e-9)
+        return box if whole else f"{ball} and {box}"
+
+
+def _lengths(name: str, value: Any, ball: float = inf) -> npt.NDArray[np.float64]:
+    """`value` as numbers of at least 0, not huge unless within a ball; else an error saying so."""
+    try:
+        numbers = np.asarray(value).astype(np.float64, casting="safe")
+    except (TypeError, ValueError):  # texts, complex numbers, rows of unequal length
+        numbers = np.array(np.nan)
+    length = hypot(*np.minimum(numbers, ball).ravel())
+    if numbers.ndim > (name == "box") or not (np.all(numbers >= 0) and length <= _LARGEST):
+        raise ValueError(f"{name} must be {_WANTED[name]}, got {value!r}")
+    return numbers
+
+
+def _up(x: Any) -> float:
+    return float(x) * (1 + 2.0**-50)

@@ -1,0 +1,128 @@
+"""Certificates of tensor grids: errors of single axes, combined."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from .._typing import Floats
+from ..rules.rule import Axis, Rule, axis_key
+from .axis_cells import AxisCells, falls, level_edges, mass, square_edges
+from .bounds import Cells, padded, rule_key
+from .region import Region
+
+
+def _combine(a: Cells, b: Cells, cells: int, ball: bool) -> Cells:
+    """The bounds of the product of two grids, on cells of the sum of the factors' coordinates.
+
+    e = k_a k_b - q_a q_b = k_a e_b + e_a k_b - e_a e_b is bilinear in (e_a, e_b), so it is largest
+    at a corner of each quadrant; where the errors are as large as k, e = k_a e_b + e_a q_b with
+    |q_b| <= its mass is better. This is the radial recursion
+    E_j(r) = sup_t k(t) E_(j-1)(sqrt(r^2 - t^2)) + |e(t)|, with signs, and without taking q_b for 1.
+    If cells are of |u|^2 (`ball`), i and j meet in the cells i + j and i + j + 1, and those beyond
+    the ball are dropped; otherwise cells are labels, i and j meet in i + j, and the last is for
+    the rest.
+    """
+    size = min(cells, len(a.high) + len(b.high) - (not ball))
+    high, low = np.zeros(size), np.zeros(size)
+    top, bottom = np.full(size, -inf), np.full(size, inf)
+    q_b = np.minimum(b.mass, b.top + b.low)
+    b_sum = b.top + b.low
+    b_gap = b.top - b.high
+    positive = min(a.bottom.min(), b.bottom.min()) >= 0
+    for i in range(min(size, len(a.high)) if ball else len(a.high)):
+        m = min(len(b.high), size - i) if ball else len(b.high)
+        over, under, most, least = a.high[i], a.low[i], a.top[i], a.bottom[i]
+        b_high, b_low, b_top, b_bottom = b.high[:m], b.low[:m], b.top[:m], b.bottom[:m]
+        q_a = min(a.mass, most + under)
+        plus = most * b_high + np.maximum(over * b_gap[:m], 0.0)
+        minus = np.minimum(most * b_low + under * q_b[:m], q_a * b_low + under * b_top)
+        if over > 0:
+            mixed = np.minimum(over * b_sum[:m] - least * b_low, over * b.mass)
+            np.maximum(plus, mixed, out=plus)
+            np.maximum(minus, over * (b_high - b_bottom) - least * b_high, out=minus)
+        if under > 0:
+            mixed = np.minimum((most + under) * b_high - b_bottom * under, a.mass * b_high)
+            np.maximum(plus, mixed, out=plus)
+        if positive:
+            tops, bottoms = most * b_top, least * b_bottom
+        else:
+            tops = max(abs(most), abs(least)) * np.maximum(np.abs(b_top), np.abs(b_bottom))
+            bottoms = -tops
+            plus = minus = _plain(a, b, i, m)
+        fit = max(0, min(m, size - 1 - i))
+        for bound, found in ((high, plus), (low, minus), (top, tops)):
+            np.maximum(bound[i : i + fit], found[:fit], out=bound[i : i + fit])
+            bound[-1] = max(bound[-1], found[fit:].max(initial=-inf))
+        np.minimum(bottom[i : i + fit], bottoms[:fit], out=bottom[i : i + fit])
+        bottom[-1] = min(bottom[-1], bottoms[fit:].min(initial=inf))
+    if ball:
+        for bound in (high, low, top):
+            bound[1:] = np.maximum(bound[1:], bound[:-1])
+        bottom[1:] = np.minimum(bottom[1:], bottom[:-1])
+    return Cells(high, low, top, bottom, a.mass * b.mass)
+
+
+def _plain(a: Cells, b: Cells, i: int, m: int) -> Floats:
+    """|k_a| |e_b| + |e_a| |q_b|, for kernels that change sign."""
+    worst = np.maximum(b.high[:m], b.low[:m])
+    return np.asarray(max(a.top[i], -a.bottom[i]) * worst + max(a.high[i], a.low[i]) * b.mass)
+
+
+def grid_bound(
+    axes: Sequence[Axis], rules: Sequence[Rule], region: Region, step: float, cells: int
+) -> Floats:
+    """The bounds of a tensor grid: on cells of |u|^2, and on cells of equal k if that may be
+    tighter.
+
+    Cells of |u|^2 know the ball, but kernels other than the Gaussian vary on them; cells of equal k
+    forget the ball, and win where the largest error is inside it.
+    """
+    widths = np.array(region.box)
+    edges = [square_edges(width, step, cells) for width in widths]
+    whole = _grid_cells(axes, rules, edges, cells, ball=True)
+    upper = padded(np.maximum(whole.high, whole.low), cells)
+    if len(axes) == 1 or _one_gaussian(axes):
+        return upper
+    total = sum(falls(axis, width)[1][-1] for axis, width in zip(axes, widths, strict=True))
+    level = max(min(total, 30.0), 1e-12) / cells
+    edges = [level_edges(axis, width, level) for axis, width in zip(axes, widths, strict=True)]
+    whole = _grid_cells(axes, rules, edges, cells, ball=False)
+    worst = float(np.maximum(whole.high, whole.low).max()) * (1 + 1e-13)
+    return np.minimum(upper, worst)
+
+
+def _one_gaussian(axes: Sequence[Axis]) -> bool:
+    """Whether k is a function of |u|, so that cells of |u|^2 are cells of equal k."""
+    return axes[0].gaussian_scale(1) is not None and len({axis_key(axis) for axis in axes}) == 1
+
+
+def _grid_cells(
+    axes: Sequence[Axis], rules: Sequence[Rule], edges: Sequence[Floats], cells: int, ball: bool
+) -> Cells:
+    """The cells of the whole grid; equal axes are combined by doubling. O(cells^2) per step."""
+    counts: dict[Any, int] = {}
+    single: dict[Any, tuple[Axis, Rule, Floats]] = {}
+    for axis, rule, own_edges in zip(axes, rules, edges, strict=True):
+        key = axis_key(axis), rule_key(rule), own_edges.tobytes()
+        counts[key] = counts.get(key, 0) + 1
+        single[key] = axis, rule, own_edges
+    parts = []
+    for key, (axis, rule, own_edges) in single.items():
+        own = AxisCells(axis, own_edges)
+        least, largest = own.error(rule)
+        bottom, top = own.kernel()
+        power = Cells(np.maximum(largest, 0), np.maximum(-least, 0), top, bottom, mass(rule))
+        count = counts[key]
+        while True:
+            if count % 2:
+                parts.append(power)
+            count //= 2
+            if count == 0:
+                break
+            power = _combine(power, power, cells, ball)
+    return reduce(lambda a, b: _combine(a, b, cells, ball), parts)

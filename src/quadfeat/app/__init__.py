@@ -1,0 +1,1 @@
+"""The command `quadfeat`: the only room that prints."""

@@ -1,0 +1,62 @@
+"""Columns of an expansion projected on the principal ones, by their second moments on the data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from .. import _engine
+from .._engine.plans import MercerBasis
+from .._rows import BLOCK_ENTRIES
+from .._typing import Floats, Matrix
+from ..numerics import best_first, principal_frame
+
+_JOINT = 4096  # columns beyond which eigenvectors take minutes
+
+
+def compress(basis: MercerBasis, X: Matrix, p: int) -> MercerBasis:
+    """The basis with its pool of columns projected to `p` by the second moments of the features.
+
+    The projection has orthonormal columns, so the residual law stays; on the rows used, no other
+    p columns made linearly from a single group's pool leave a smaller sum of residuals (Eckart
+    and Young, 1936). Several groups are first compressed one by one to 1.5 p columns, by the
+    largest second moments of all of them, and then jointly, because groups that share axes repeat
+    each other; beyond 4096 such columns only one by one, to p. Costs rows * pool^2 and the
+    eigenvectors of the pool to make, pool * p per row to apply: for p up to about 512 per group.
+    """
+    if len(basis.expansions) > 1:
+        joint = int(1.5 * p) <= _JOINT
+        basis = _compress_groups(basis, X, int(1.5 * p) if joint else p)
+        if not joint:
+            return basis
+    moment = _second_moments(X, basis)
+    return replace(basis, projection=np.ascontiguousarray(principal_frame.principal(moment, p)[1]))
+
+
+def _compress_groups(basis: MercerBasis, X: Matrix, p: int) -> MercerBasis:
+    """Every group's columns projected by their own second moments; one each where p allows."""
+    singles = [MercerBasis((each,)) for each in basis.expansions]
+    found = [principal_frame.principal(_second_moments(X, single), p) for single in singles]
+    values = np.concatenate([values for values, _ in found])
+    owner = np.repeat(np.arange(len(found)), [len(values) for values, _ in found])
+    counts = np.bincount(owner[best_first.largest(values, owner, p)], minlength=len(found))
+    parts = zip(basis.expansions, found, counts, strict=True)
+    return MercerBasis(
+        tuple(
+            replace(each, projection=np.ascontiguousarray(vectors[:, :count]))
+            for each, (_, vectors), count in parts
+            if count
+        )
+    )
+
+
+def _second_moments(X: Matrix, basis: MercerBasis) -> Floats:
+    total = np.zeros((basis.n_columns, basis.n_columns))
+    rows = max(1, 4 * BLOCK_ENTRIES // basis.n_columns)
+    for start in range(0, len(X), rows):
+        some = np.asarray(X[start : start + rows], dtype=np.float64)
+        Z = np.empty((len(some), basis.n_columns))
+        _engine.mercer(some, basis, Z)
+        total += Z.T @ Z
+    return total / len(X)

@@ -1,0 +1,200 @@
+"""Landmarks: Nystroem features of well-chosen points, an expansion of every kernel around the data.
+
+As with `mercer`, k(x, y) - z(x) . z(y) is positive semi-definite, and the residual bounds errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
+
+from .._typing import Floats, Integers, Matrix
+from ..kernels.base import Kernel
+from ..numerics import principal_frame
+from ..numerics.blas import product
+from ..numerics.principal_frame import signs
+
+_SIGN_ROWS = 100
+_BLOCK_ENTRIES = 2**19
+_PIVOT_BLOCK = 128
+_PIVOT_WORK = 20_000_000  # rows times points, beyond 4 rows a point
+_TRIANGLE = 64  # columns of a triangular product at once, at least
+
+
+@dataclass(frozen=True, eq=False)
+class LandmarkBasis:
+    """Features k(x, points) @ projection: `points` (m, d), `projection` (m, p)."""
+
+    points: Floats
+    projection: Floats
+
+    @property
+    def n_columns(self) -> int:
+        return self.projection.shape[1]
+
+    @cached_property
+    def triangular(self) -> bool:
+        """Whether half of the projection is zeros, and the product with it half the work."""
+        size, columns = self.projection.shape
+        return size == columns and not np.tril(self.projection, -1).any()
+
+    @property
+    def parts(self) -> Iterator[tuple[slice, int]]:
+        """Columns of the features, and how many points they depend on."""
+        size, columns = self.projection.shape
+        width = max(_TRIANGLE, columns // 8) if self.triangular else columns
+        for first in range(0, columns, width):
+            last = min(first + width, columns)
+            yield slice(first, last), last if self.triangular else size
+
+
+@dataclass(frozen=True, eq=False)
+class PointDraw:
+    """Rows, and which of them were drawn as points, in the order of drawing."""
+
+    rows: Floats
+    pivots: Integers
+
+
+def draw(
+    kernel: Kernel, X: Matrix, p: int, rng: np.random.Generator, *, compress: bool = False
+) -> PointDraw:
+    """The points of `landmarks` before they are moved; the first p are those of the plain map."""
+    size = 2 * p if compress else p
+    count = min(len(X), max(1000, 4 * size, min(20 * p, _PIVOT_WORK // p)))
+    rows = np.asarray(X[rng.choice(len(X), count, replace=False)], dtype=np.float64)
+    return PointDraw(rows, _pivots(kernel, rows, size, rng))
+
+
+def landmarks(
+    kernel: Kernel,
+    X: Matrix,
+    p: int,
+    rng: np.random.Generator,
+    *,
+    compress: bool = False,
+) -> LandmarkBasis:
+    """Nystroem features of well-chosen points, for every kernel: at most `p` columns.
+
+    Points are drawn from up to 20 p rows by randomly pivoted Cholesky (Chen, Epperly, Tropp and
+    Webber, 2023), which never draws what others already span, and moved once to the mean of the
+    rows nearest to them. With p points the kernel is exact on them. `compress` draws 2 p and
+    projects them to the p principal directions of the features of those rows.
+    O(rows p^2) to make, p kernel values and p^2 / 2 multiply-adds per row to apply (twice and four
+    times that with `compress`). Fewer columns than p where X has fewer distinct rows. The residual
+    law holds.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        With its numbers resolved.
+    X : (n, d)
+        The data.
+    p : int
+        Columns.
+    rng : Generator
+        Draws the rows and the points.
+    compress : bool
+        Whether to draw a pool of 2 p points.
+
+    Examples
+    --------
+    >>> from quadfeat import Gaussian
+    >>> X = np.repeat(np.eye(3), 5, axis=0)
+    >>> landmarks(Gaussian(1.0), X, 8, np.random.default_rng(0)).points.shape
+    (3, 3)
+    """
+    drawn = draw(kernel, X, p, rng, compress=compress)
+    return landmarks_of(kernel, drawn, p, compress=compress)
+
+
+def landmarks_of(
+    kernel: Kernel, drawn: PointDraw, p: int, *, compress: bool = False
+) -> LandmarkBasis:
+    """`landmarks` of points that were drawn before, for the compressed map or for this one."""
+    rows, pivots = drawn.rows, drawn.pivots[: 2 * p if compress else p]
+    basis = _orthonormal(kernel, _nearest_means(kernel, rows, rows[pivots]))
+    if not compress:
+        return basis
+    Z = kernel(rows, basis.points) @ basis.projection
+    directions = principal_frame.principal(Z.T @ Z / len(Z), p)[1]
+    # Rounding may change the order of the points, so features of rows decide the signs.
+    directions *= signs(Z[:_SIGN_ROWS] @ directions)
+    projection = basis.projection @ directions
+    return LandmarkBasis(basis.points, np.ascontiguousarray(projection))
+
+
+def evaluate(X: Matrix, kernel: Kernel, basis: LandmarkBasis, out: Matrix) -> None:
+    """Write the features of X (n, d) into out (n, p); computed in double precision."""
+    rows = max(1, _BLOCK_ENTRIES // len(basis.points))
+    for start in range(0, len(X), rows):
+        some = slice(start, start + rows)
+        gram = kernel(X[some], basis.points)
+        for columns, used in basis.parts:
+            out[some, columns] = product(gram[:, :used], basis.projection[:used, columns])
+
+
+def _pivots(kernel: Kernel, X: Floats, size: int, rng: np.random.Generator) -> Integers:
+    """At most `size` rows, each drawn in proportion to what those before leave unexplained.
+
+    A block is drawn at once and each row of it kept with the probability that those kept before
+    it have left: the same law as one by one, by matrix products (Epperly, Tropp and Webber, 2024).
+    """
+    size = min(size, len(X))
+    left = np.full(len(X), kernel.at_zero(X.shape[1]))
+    floor = 1e-10 * left[0]  # below this a factor is mostly the rounding of those before it
+    factors = np.empty((size, len(X)))
+    drawn: Integers = np.empty(0, dtype=np.int64)
+    while len(drawn) < size:
+        total = np.cumsum(np.where(left > floor, left, 0.0))
+        if total[-1] == 0:
+            break
+        some = np.searchsorted(total, rng.random(_PIVOT_BLOCK) * total[-1], side="right")
+        before = factors[: len(drawn)]
+        columns = kernel(X, X[some]).T - before[:, some].T @ before
+        kept = _kept(columns[:, some], left[some], floor, rng)[: size - len(drawn)]
+        corner = np.linalg.cholesky(columns[np.ix_(kept, some[kept])])
+        own = factors[len(drawn) : len(drawn) + len(kept)]
+        own[:] = np.linalg.solve(corner, columns[kept])
+        left = left - np.einsum("ij,ij->j", own, own)
+        drawn = np.concatenate([drawn, some[kept]])
+        left[drawn] = 0.0
+    return drawn
+
+
+def _kept(gram: Floats, before: Floats, floor: float, rng: np.random.Generator) -> Integers:
+    """Which rows of a block to keep, given what was `before` and their `gram` of it."""
+    gram, kept = gram.copy(), []
+    for i, chance in enumerate(rng.random(len(gram))):
+        if gram[i, i] > max(floor, chance * before[i]):
+            kept.append(i)
+            gram -= np.multiply.outer(gram[:, i], gram[i] / gram[i, i])
+    return np.array(kept or [0], dtype=np.int64)
+
+
+def _nearest_means(kernel: Kernel, X: Floats, points: Floats) -> Floats:
+    """Each point moved to the mean of the rows it is most similar to; one step of k-means."""
+    similar = kernel(X, points)
+    nearest = np.argmax(similar, axis=1)
+    seen = similar[np.arange(len(X)), nearest] > 0  # where all underflow there is no nearest
+    order = np.argsort(np.where(seen, nearest, len(points)), kind="stable")[: seen.sum()]
+    own, first, counts = np.unique(nearest[order], return_index=True, return_counts=True)
+    moved = points.copy()
+    if len(own):
+        moved[own] = np.add.reduceat(X[order], first) / counts[:, None]
+    return moved
+
+
+def _orthonormal(kernel: Kernel, points: Floats) -> LandmarkBasis:
+    """Features that give the kernel of the points exactly; without those that others imply."""
+    gram = kernel(points)
+    tolerance = len(gram) * np.finfo(float).eps * gram[0, 0]
+    factor, order, rank, _ = dpstrf(gram, tol=tolerance)
+    kept, upper = order[:rank] - 1, np.triu(factor[:rank, :rank])
+    inverse = solve_triangular(upper, np.eye(rank))
+    return LandmarkBasis(points[kept], np.ascontiguousarray(inverse))

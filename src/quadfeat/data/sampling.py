@@ -1,0 +1,294 @@
+"""A sample of rows that is decided by their values: any order, blocks or machines draw the same.
+
+Each row has a key, a hash of its values. The sample holds the distinct rows of the smallest keys,
+each with the total weight of its copies, so that a weight of w and w copies of a row are the same
+sample, and no period, order or sorting of the data matters. One pass, and samples of parts merge.
+
+For classes the key is that of x alone, so that all labels of one x are drawn together, and every
+class has its own smallest keys: a rare class is in the sample however many rows there are.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from .._typing import Floats
+from .blocks import Block
+
+Keys = npt.NDArray[np.uint64]
+_ROWS = 20_000  # of a sample
+_VALUES = 2**27  # and how many numbers they may be
+_OF_A_CLASS = 100  # rows that every class has in the sample, if it has them at all
+_SEED = np.uint64(0x9E3779B97F4A7C15)
+_SHIFT = np.uint64(32)
+_FEW = 10  # different x at most, where rows of so many copies are observations
+_SLACK = 1.25  # times as many rows as are wanted are held before some are let go
+_ALL = 2.0**64  # the number of keys
+
+
+def sample_size(n_columns: int) -> int:
+    """How many rows of this width a sample may have."""
+    return min(_ROWS, max(1, _VALUES // max(n_columns, 1)))
+
+
+# --- keys -----------------------------------------------------------------------------------------
+def row_keys(X: Any) -> Keys:
+    """A hash of each row, (n,), by its values: zeros of either sign, or of a CSR matrix, are one.
+
+    A row's hash is a sum over its columns, so that a sparse one takes its non-zeros only.
+    """
+    multipliers = _mixed(np.arange(1, X.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
+    if sparse.issparse(X):
+        X = X.tocsr()
+        terms = _terms(X.data, multipliers[X.indices])
+        total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
+        return _mixed(total[X.indptr[1:]] - total[X.indptr[:-1]])
+    return _mixed(_terms(X, multipliers).sum(axis=1, dtype=np.uint64))
+
+
+def _terms(values: Any, multipliers: Keys) -> Keys:
+    """What each value adds to the hash of its row; 0 for a zero."""
+    bits = (np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64)  # -0.0 becomes 0.0
+    # Few of the lowest bits of a float are set, and a product carries only upward.
+    terms = (bits ^ (bits >> _SHIFT)) * multipliers
+    terms ^= terms >> _SHIFT
+    terms *= _SEED
+    terms ^= terms >> _SHIFT
+    return np.asarray(terms)
+
+
+def _mixed(keys: Keys) -> Keys:
+    """The last step of SplitMix64 (Steele, Lea and Flood, 2014): near keys become far ones."""
+    keys = keys + _SEED
+    keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return keys ^ (keys >> np.uint64(31))
+
+
+def is_table_of_counts(X: Any, weight: Floats) -> bool:
+    """Whether rows repeat because there are few different x, not because they were copied.
+
+    That is where every column takes few values, which come again in other x, and rows weigh two or
+    more in the mean; or where there are ten x at most, which weigh ten or more in the mean. Such a
+    weight counts observations of one x, each of which tells something.
+    """
+    X = X[np.unique(row_keys(X), return_index=True)[1]]
+    mean = float(weight.sum()) / len(X)
+    if len(X) <= _FEW:
+        return mean >= _FEW
+    return mean >= 2 and all(2 * len(np.unique(column)) <= len(X) for column in X.T)
+
+
+def target_keys(y: Any) -> Keys:
+    """A hash of the target of each row, (n,): numbers by their value, others by their text."""
+    y = np.asarray(y)
+    columns = y.reshape(len(y), -1)
+    if columns.dtype.kind in "iu":
+        near = columns.astype(np.float64)
+        # Whole numbers beyond 2^53 are told apart by what the nearest float leaves of them.
+        left = (columns.astype(np.uint64) - _wrapped(near)).view(np.int64).astype(np.float64)
+        return row_keys(np.hstack([near, left]) if left.any() else near)
+    if columns.dtype.kind in "fb":
+        return row_keys(columns)
+    names, codes = np.unique(columns.astype(str), return_inverse=True)
+    digests = [hashlib.blake2b(name.encode(), digest_size=8).digest() for name in names.tolist()]
+    table = np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
+    codes = codes.reshape(columns.shape)
+    odd = np.arange(1, 2 * columns.shape[1], 2, dtype=np.uint64)
+    return _mixed((table[codes] * odd).sum(axis=1, dtype=np.uint64))
+
+
+def _wrapped(near: Floats) -> Keys:
+    """Whole floats modulo 2^64."""
+    high = np.floor(near / 2.0**32)
+    low = near - high * 2.0**32
+    return (high.astype(np.int64).astype(np.uint64) << _SHIFT) + low.astype(np.uint64)
+
+
+# --- the sample -----------------------------------------------------------------------------------
+class Drawn(NamedTuple):
+    """Distinct rows in the order of their keys: a part of a sample, or all of it.
+
+    `weight` is the total weight of a row's copies. `share` is the chance of its class to be drawn,
+    as a multiple of that of all rows: 1 but for rare classes.
+    """
+
+    keys: Keys
+    labels: Keys
+    X: Any
+    y: Any
+    weight: Floats
+    share: Floats
+
+    def at(self, rows: Any) -> Drawn:
+        return Drawn(*(part[rows] for part in self))
+
+
+class RowSample:
+    """The distinct rows of the smallest keys among those that were added.
+
+    Parameters
+    ----------
+    limit : int, how many rows
+    by_class : bool, for targets that are labels
+    """
+
+    def __init__(self, limit: int, *, by_class: bool) -> None:
+        self._limit, self._by_class = limit, by_class
+        self._parts: list[Drawn] = []
+        self._cut = _ALL  # keys below it are in the sample
+        self._cuts: dict[int, float] = {}  # the same of a class: that of a rare one is higher
+
+    def add(self, block: Block) -> None:
+        """Draw from the rows of a block that have a weight."""
+        weight = np.ones(len(block)) if block.weight is None else block.weight
+        rows = np.flatnonzero(weight > 0)
+        if not len(rows):
+            return
+        X = block.X if len(rows) == len(block) else block.X[rows]
+        keys, labels = row_keys(X), np.zeros(len(rows), dtype=np.uint64)
+        if self._by_class:
+            labels = target_keys(np.asarray(block.y)[rows])
+        elif block.y is not None:
+            # Mixed once more, since a target that is its only column has the same key.
+            keys = _mixed(keys ^ _mixed(target_keys(np.asarray(block.y)[rows])))
+        # First the numbers of the rows, then what these few are.
+        found = _merged(Drawn(keys, labels, rows, rows, weight[rows], np.ones(len(rows))))
+        found = found.at(found.keys < self._reach(found.labels))
+        found = found.at(self._choose(found))
+        X = block.X[found.X]
+        y = np.zeros(len(found.X)) if block.y is None else np.asarray(block.y)[found.y]
+        self._append(found._replace(X=X.toarray() if sparse.issparse(X) else X, y=y))
+
+    def _append(self, part: Drawn) -> None:
+        self._parts.append(part)
+        if sum(len(each.keys) for each in self._parts) > _SLACK * self._limit:
+            self._prune()
+
+    def merge(self, other: RowSample) -> None:
+        """Draw from the rows that another sample has."""
+        self._cut = min(self._cut, other._cut)
+        for name, cut in other._cuts.items():
+            self._cuts[name] = min(self._cuts.get(name, _ALL), cut)
+        for part in other._parts:
+            self._append(part)
+
+    def blank(self) -> Callable[[], RowSample]:
+        """Makes samples of this kind without rows, which only draw what this one would."""
+        return functools.partial(self._like, self._limit, self._by_class, self._cut, self._cuts)
+
+    @classmethod
+    def _like(
+        cls, limit: int, by_class: bool, cut: float, cuts: dict[int, float], *parts: Drawn
+    ) -> RowSample:
+        made = cls(limit, by_class=by_class)
+        made._cut, made._cuts, made._parts = cut, dict(cuts), list(parts)
+        return made
+
+    def limited(self, limit: int) -> RowSample:
+        """The sample of fewer rows of the same data."""
+        limit = min(limit, self._limit)
+        return self._like(limit, self._by_class, self._cut, self._cuts, *self._parts)
+
+    def keys_only(self) -> RowSample:
+        """The same sample without the values of its rows: what decides it, in few bytes."""
+        drawn = self.drawn()
+        few = drawn._replace(X=np.empty((len(drawn.keys), 0)), y=np.zeros(len(drawn.keys)))
+        return self._like(self._limit, self._by_class, self._cut, self._cuts, few)
+
+    def drawn(self) -> Drawn:
+        """The sample."""
+        if not self._parts:
+            nothing = np.empty(0, dtype=np.uint64)
+            return Drawn(nothing, nothing, np.empty((0, 0)), None, np.empty(0), np.empty(0))
+        self._prune()
+        (rows,) = self._parts
+        return rows._replace(share=self._reach(rows.labels) / self._cut)
+
+    def state(self) -> dict[str, Any]:
+        """What `from_state` makes the same sample of."""
+        drawn = self.drawn()._asdict()
+        del drawn["share"]  # the cuts tell it
+        of = np.array(sorted(self._cuts), dtype=np.uint64)
+        cuts = np.array([self._cuts[name] for name in of.tolist()], dtype=np.float64)
+        own = {"limit": self._limit, "by_class": self._by_class, "cut": self._cut}
+        return {**own, "classes": of, "cuts": cuts, **drawn}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> RowSample:
+        """The sample whose `state` this is; its arrays become its own."""
+        cuts = dict(zip(state["classes"].tolist(), state["cuts"].tolist(), strict=True))
+        parts = {name: state[name] for name in ("keys", "labels", "X", "y", "weight")}
+        rows = Drawn(**parts, share=np.ones(len(state["keys"])))
+        return cls._like(state["limit"], state["by_class"], state["cut"], cuts, rows)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every distinct row is in the sample."""
+        return self._cut == _ALL
+
+    @property
+    def n_distinct(self) -> float:
+        """The number of distinct rows, estimated from the keys where not all are in the sample."""
+        below = sum(np.count_nonzero(each.keys < self._cut) for each in self._parts)
+        return float(below) * _ALL / self._cut
+
+    def _prune(self) -> None:
+        parts = self._parts
+        firsts = np.cumsum([0, *(len(part.keys) for part in parts)])
+        numbered = [
+            part._replace(X=np.arange(first, first + len(part.keys)))
+            for part, first in zip(parts, firsts, strict=False)
+        ]
+        rows = _merged(Drawn(*map(np.concatenate, zip(*numbered, strict=True))))
+        rows = rows.at(self._choose(rows))
+        if len(parts) > 1 or len(rows.keys) < firsts[-1]:  # else nothing has changed
+            X = np.empty(
+                (len(rows.keys), parts[0].X.shape[1]), np.result_type(*(p.X for p in parts))
+            )
+            owner = np.searchsorted(firsts, rows.X, side="right") - 1
+            for i, part in enumerate(parts):
+                own = owner == i
+                X[own] = part.X[rows.X[own] - firsts[i]]
+            self._parts = [rows._replace(X=X)]
+
+    def _reach(self, labels: Keys) -> Floats:
+        """The key below which rows of these labels are in the sample, (n,)."""
+        names, codes = np.unique(labels, return_inverse=True)
+        # A class that was not seen before has no cut of its own yet: all of its rows are wanted.
+        own = np.array([self._cuts.get(name, _ALL) for name in names.tolist()])
+        return np.maximum(self._cut, own[codes])
+
+    def _choose(self, rows: Drawn) -> Any:
+        """Lower the cuts to what some distinct rows leave possible; which rows are drawn, (n,)."""
+        limit = self._limit
+        if len(rows.keys) > limit:
+            self._cut = min(self._cut, float(rows.keys[limit]))
+        names, codes = np.unique(rows.labels, return_inverse=True)
+        most = int(np.clip(limit // (2 * max(len(names), 1)), 1, _OF_A_CLASS))
+        order = np.argsort(codes, kind="stable")  # within a class still by key
+        rank = np.empty(len(codes), dtype=np.intp)
+        starts = np.searchsorted(codes[order], np.arange(len(names)))
+        rank[order] = np.arange(len(codes)) - starts[codes[order]]
+        beyond = rank == most
+        for name, key in zip(rows.labels[beyond].tolist(), rows.keys[beyond], strict=True):
+            self._cuts[name] = min(self._cuts.get(name, _ALL), float(key))
+        return (rows.keys < self._cut) | (rank < most)
+
+
+def _merged(rows: Drawn) -> Drawn:
+    """Distinct rows in the order of their keys, with the total weight of their copies."""
+    order = np.lexsort((rows.labels, rows.keys))
+    keys, labels = rows.keys[order], rows.labels[order]
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (keys[1:] != keys[:-1]) | (labels[1:] != labels[:-1])
+    first = np.flatnonzero(new)
+    weight = np.add.reduceat(rows.weight[order], first) if len(first) else rows.weight
+    return rows.at(order[first])._replace(weight=weight)

@@ -1,0 +1,79 @@
+"""What a reader is asked for, and what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+CHUNK = 1 << 22  # bytes of a text file that are parsed at a time
+
+
+class Batch(NamedTuple):
+    """Some rows of a file: X (n, d), the targets y and the weights, if there are any."""
+
+    X: Any
+    y: Any = None
+    weight: Any = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A file that can be read in batches, from any row on and any number of times."""
+
+    n_rows: int | None
+    names: tuple[str, ...] | None
+    read: Callable[[int], Iterator[Batch]]
+    first_index: int | None = None  # what indices count from, where columns are numbered
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a caller asks of a file: the target, the weight and the columns of X, all optional."""
+
+    target: Any = None
+    weight: Any = None
+    columns: Sequence[str] | int | None = None
+    first_index: int | None = None
+
+    def width(self) -> int | None:
+        """How many columns X must have, where that is known."""
+        known = self.columns is None or isinstance(self.columns, int)
+        return self.columns if known else len(self.columns)  # type: ignore[arg-type,return-value]
+
+    def targets(self) -> list[str]:
+        if self.target is None:
+            return []
+        return [self.target] if isinstance(self.target, str) else list(self.target)
+
+    def named(self) -> set[str]:
+        """Every name that was given."""
+        columns = () if self.columns is None or isinstance(self.columns, int) else self.columns
+        return {*self.targets(), *weight_columns(self), *columns}
+
+    def choose(self, path: Path, names: Sequence[str]) -> list[str]:
+        """The columns of X among the names a file has; an error for names it does not have."""
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if list(names).count(name) > 1)
+            raise ValueError(f"{path} has two columns {twice!r}; give them different names")
+        asked = [*self.targets(), *([] if self.weight is None else [self.weight])]
+        if not (self.columns is None or isinstance(self.columns, int)):
+            asked += list(self.columns)
+        for name in asked:
+            if name not in names:
+                raise ValueError(f"{path} has no column {name!r}; its columns are {listed(names)}")
+        if self.columns is None or isinstance(self.columns, int):
+            others = {*self.targets(), self.weight}
+            return [name for name in names if name not in others]
+        return list(self.columns)
+
+
+def weight_columns(wanted: Wanted) -> list[str]:
+    return [] if wanted.weight is None else [wanted.weight]
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names for a message, not too many of them."""
+    shown = ", ".join(map(repr, names[:20]))
+    return shown if len(names) <= 20 else f"{shown} and {len(names) - 20} more"

@@ -1,0 +1,117 @@
+"""Rows out to files, block by block: CSV, Parquet or NPY by the ending of the name."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from .atomic import replacing
+from .tables import arrow
+
+_HEADER = np.lib.format.write_array_header_1_0  # leaves room for more rows
+
+
+@contextlib.contextmanager
+def sink(path: Path, names: Sequence[str]) -> Iterator[Any]:
+    """Something with `write(block)` for arrays (n,) or (n, k); the file appears when all is in it.
+
+    Parameters
+    ----------
+    path : Path, ending in .csv, .parquet or .npy
+    names : of the k columns
+    """
+    kind = SINKS.get(path.suffix.lower())
+    if kind is None:
+        raise ValueError(
+            f"{path} ends in {path.suffix!r}, which is not a format to write; give a file that "
+            f"ends in {', '.join(SINKS)}"
+        )
+    with replacing(path) as file, kind(file, list(names)) as opened:
+        yield opened
+
+
+class _Csv:
+    def __init__(self, file: BinaryIO, names: list[str]) -> None:
+        self._file, self._width = file, len(names)
+        self._write([names])
+
+    def __enter__(self) -> _Csv:
+        return self
+
+    def write(self, block: Any) -> None:
+        self._write(np.asarray(block).reshape(len(block), self._width).tolist())
+
+    def _write(self, rows: list[Any]) -> None:
+        text = io.StringIO(newline="")
+        csv.writer(text, lineterminator="\n").writerows(rows)
+        self._file.write(text.getvalue().encode())
+
+    def __exit__(self, *error: Any) -> None:
+        pass
+
+
+class _Parquet:
+    def __init__(self, file: BinaryIO, names: list[str]) -> None:
+        self._file, self._names = file, names
+        self._writer: Any = None
+        self._arrow, self._parquet = arrow("parquet")
+
+    def __enter__(self) -> _Parquet:
+        return self
+
+    def write(self, block: Any) -> None:
+        if len(block):  # without rows it may be of another type than those that have some
+            self._write(block)
+
+    def _write(self, block: Any) -> None:
+        columns = np.asarray(block).reshape(len(block), len(self._names)).T
+        # Text of NumPy has a width, which would differ from block to block.
+        parts = [part.tolist() if part.dtype.kind == "U" else part for part in columns]
+        table = self._arrow.table(dict(zip(self._names, parts, strict=True)))
+        if self._writer is None:
+            self._writer = self._parquet.ParquetWriter(self._file, table.schema)
+        self._writer.write_table(table)
+
+    def __exit__(self, *error: Any) -> None:
+        if self._writer is None:  # no rows: of which type they would have been is not known
+            self._write(np.empty((0, len(self._names))))
+        self._writer.close()
+
+
+class _Npy:
+    def __init__(self, file: BinaryIO, names: list[str]) -> None:
+        self._file = file
+        self._rows = 0
+        self._first = np.empty((0, len(names)) if len(names) > 1 else 0)  # if there are no rows
+
+    def __enter__(self) -> _Npy:
+        return self
+
+    def write(self, block: Any) -> None:
+        block = np.ascontiguousarray(block)
+        if block.dtype.kind in "UO":
+            raise ValueError("an NPY file holds numbers; write text into .csv or .parquet")
+        if not self._rows:
+            self._first = block
+            self._file.seek(0)
+            self._write_header()
+        self._file.write(block.astype(self._first.dtype).data)
+        self._rows += len(block)
+
+    def _write_header(self) -> None:
+        described = np.lib.format.header_data_from_array_1_0(self._first)
+        described["shape"] = (self._rows, *self._first.shape[1:])
+        _HEADER(self._file, described)
+
+    def __exit__(self, *error: Any) -> None:
+        self._file.seek(0)
+        self._write_header()
+
+
+SINKS: dict[str, Any] = {".csv": _Csv, ".parquet": _Parquet, ".npy": _Npy}

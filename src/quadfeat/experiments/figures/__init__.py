@@ -1,0 +1,1 @@
+"""One module per figure or claim of the paper."""

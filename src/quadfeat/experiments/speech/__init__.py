@@ -1,0 +1,1 @@
+"""The speech task of Figs. 2b and 2c: corpus, front end, recogniser, decoding."""

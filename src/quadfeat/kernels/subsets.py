@@ -1,0 +1,282 @@
+"""Kernels: k(x - y), its spectrum, and which groups of axes it sums over.
+
+A kernel with one group is the product over axes of one-dimensional kernels (or, for `Matern`, an
+isotropic one) with k(0) = 1. ANOVA, convolution and sums are lists of such groups with weights.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from itertools import product
+from math import comb
+from typing import Any, Self
+
+import numpy as np
+from numpy.random import RandomState
+from sklearn.utils import check_random_state
+
+from .._checks import check_positive, check_seed
+from .._typing import Axes, Floats, Subsets
+from ..rules.rule import Axis
+from .base import Group, Kernel
+from .stationary import Gaussian
+
+
+# --- sums over groups of axes --------------------------------------------------------------------
+class AxisKernels(Kernel):
+    """The product of a different one-dimensional kernel for each axis."""
+
+    def __init__(self, kernels: Sequence[Kernel]) -> None:
+        self.kernels = kernels
+
+    def axis(self, i: int) -> Axis:
+        return self.kernels[i].axis(0)
+
+    def subgaussian(self, d: int) -> float:
+        return max(kernel.subgaussian(1) for kernel in self.kernels)
+
+    def gaussian_scale(self, d: int) -> Floats | None:
+        axes = [kernel.restrict(np.zeros(1, dtype=np.intp)) for kernel in self.kernels]
+        scales = [axis.gaussian_scale(1) for axis in axes]
+        known = [scale for scale in scales if scale is not None]
+        return np.concatenate(known) if len(known) == d else None
+
+    @property
+    def unimodal(self) -> bool:
+        return all(kernel.unimodal for kernel in self.kernels)
+
+
+class _SubsetKernel(Kernel):
+    """A weighted sum of one base kernel over subsets of the axes."""
+
+    base: Any
+
+    @abstractmethod
+    def _subsets(self) -> list[Axes]: ...
+
+    def _weights(self) -> Floats:
+        return np.ones(self.size)
+
+    @property
+    def rank(self) -> int:
+        """The size of the largest subset (the paper's r)."""
+        return max(len(subset) for subset in self._subsets())
+
+    @property
+    def degree(self) -> int:
+        """In how many subsets the busiest axis is (the paper's Delta)."""
+        return int(np.unique(np.concatenate(self._subsets()), return_counts=True)[1].max())
+
+    @property
+    def size(self) -> int:
+        """The number of subsets (the paper's m)."""
+        return len(self._subsets())
+
+    def groups(self, d: int) -> list[Group]:
+        groups = []
+        for axes, weight in zip(self._subsets(), self._weights(), strict=True):
+            if isinstance(self.base, Kernel):
+                inner = self.base.restrict(axes).groups(len(axes))
+            else:
+                kernel = AxisKernels([self.base[i] for i in axes])
+                inner = [Group(np.arange(len(axes)), kernel, 1.0)]
+            groups += [Group(axes[g.axes], g.kernel, float(weight * g.weight)) for g in inner]
+        return groups
+
+    def subgaussian(self, d: int) -> float:
+        return max(group.kernel.subgaussian(len(group.axes)) for group in self.groups(d))
+
+    @property
+    def unimodal(self) -> bool:
+        bases = [self.base] if isinstance(self.base, Kernel) else self.base
+        return all(kernel.unimodal for kernel in bases)
+
+    def axis(self, i: int) -> Axis:
+        raise ValueError("a sum over subsets of axes does not factor over axes; ask its groups")
+
+
+class Anova(_SubsetKernel):
+    """The paper's sparse ANOVA kernel: sum over subsets S of prod_{i in S} k1(x_i - y_i).
+
+    k(x, x) is the sum of the weights, by default the number of subsets.
+
+    Parameters
+    ----------
+    base : Kernel or list of one Kernel per axis
+        The kernel of each subset. "scale" and "median" look at the subsets' own axes and give one
+        gamma for all of them.
+    subsets : sequence of sequences of column numbers
+    weights : sequence of positive numbers, one per subset; default all 1
+
+    Examples
+    --------
+    >>> kernel = Anova(Gaussian(1.0), [[0, 1], [1, 2]])
+    >>> kernel([[0.0, 0.0, 0.0]])
+    array([[2.]])
+    >>> kernel.rank, kernel.degree, kernel.size
+    (2, 2, 2)
+    """
+
+    def __init__(self, base: Any, subsets: Any, weights: Any = None) -> None:
+        self.base = base
+        self.subsets = subsets
+        self.weights = weights
+
+    @classmethod
+    def random(
+        cls,
+        n_features: int,
+        n_subsets: int,
+        size: int,
+        random_state: Any = None,
+        *,
+        base: Kernel | None = None,
+    ) -> Anova:
+        """`n_subsets` distinct random subsets of `size` of `n_features` axes, as in the paper."""
+        if not 1 <= size <= n_features:
+            raise ValueError(f"size must be between 1 and n_features={n_features}, got {size}")
+        if not 1 <= n_subsets <= comb(n_features, size):
+            raise ValueError(
+                f"n_subsets must be between 1 and {comb(n_features, size)}, the number of subsets "
+                f"of {size} of {n_features} axes, got {n_subsets}"
+            )
+        check_seed("random_state", random_state)
+        # None draws from the system: NumPy's global state stays as it was.
+        rng = RandomState() if random_state is None else check_random_state(random_state)
+        found: dict[tuple[int, ...], None] = {}
+        while len(found) < n_subsets:
+            found[tuple(sorted(rng.choice(n_features, size=size, replace=False).tolist()))] = None
+        return cls(Gaussian("scale") if base is None else base, [list(s) for s in found])
+
+    def _subsets(self) -> list[Axes]:
+        wrong = TypeError(
+            f"subsets must be lists of column numbers such as [[0, 1], [2]], got {self.subsets!r}"
+        )
+        # One that can be read only once, or has no order, would not be the same the next time.
+        if not isinstance(self.subsets, Sequence | np.ndarray) or isinstance(self.subsets, str):
+            raise wrong
+        try:
+            subsets = [np.asarray(subset) for subset in self.subsets]
+        except (TypeError, ValueError):  # ragged lists
+            raise wrong from None
+        if any(
+            subset.ndim != 1 or (subset.size and subset.dtype.kind not in "iu")
+            for subset in subsets
+        ):
+            raise wrong
+        return [subset.astype(np.intp) for subset in subsets]
+
+    def _weights(self) -> Floats:
+        if self.weights is None:
+            return super()._weights()
+        if not isinstance(self.weights, Sequence | np.ndarray) or np.ndim(self.weights) != 1:
+            raise TypeError(
+                f"weights must be a list of one positive number per subset, got {self.weights!r}"
+            )
+        return np.array([check_positive("weights", weight) for weight in self.weights])
+
+    def resolve(self, X: Floats, subsets: Subsets | None = None) -> Self:
+        d = X.shape[1]
+        own = self._subsets()
+        _check_subsets(own, d)
+        if len(self._weights()) != len(own):
+            raise ValueError(f"weights has {len(self.weights)} values for {len(own)} subsets")
+        if isinstance(self.base, Kernel):
+            return type(self)(self.base.resolve(X, own), self.subsets, self.weights)
+        if not isinstance(self.base, Sequence) or isinstance(self.base, str):
+            raise TypeError(f"base must be a Kernel such as Gaussian(1.0), got {self.base!r}")
+        if len(self.base) != d:
+            raise ValueError(
+                f"base has {len(self.base)} kernels and X has {d} columns; give one kernel, "
+                f"or one per column"
+            )
+        for kernel in self.base:
+            if not isinstance(kernel, Kernel):
+                raise TypeError(f"base must hold Kernels such as Gaussian(1.0), got {kernel!r}")
+        base = [kernel.resolve(X[:, i : i + 1]) for i, kernel in enumerate(self.base)]
+        return type(self)(base, self.subsets, self.weights)
+
+
+def _check_subsets(subsets: list[Axes], d: int) -> None:
+    if not subsets:
+        raise ValueError("subsets is empty; give at least one subset such as [0]")
+    seen = set()
+    for subset in subsets:
+        if len(subset) == 0:
+            raise ValueError(f"subsets has an empty one, {subset.tolist()}; [0] would work")
+        if subset.min() < 0 or subset.max() >= d:
+            raise ValueError(
+                f"subsets has {subset.tolist()}, but X has {d} columns: axes go from 0 to {d - 1}"
+            )
+        if len(np.unique(subset)) < len(subset):
+            raise ValueError(f"subsets has {subset.tolist()}, which repeats an axis")
+        key = tuple(np.sort(subset).tolist())
+        if key in seen:
+            raise ValueError(f"subsets has {subset.tolist()} twice; use weights instead")
+        seen.add(key)
+
+
+class Convolution(_SubsetKernel):
+    """One sub-kernel per window of a series, an image or an image with channels.
+
+    `shape` is (length,), (height, width) or (height, width, channels); X has one column per entry,
+    in C order. `window` and `stride` are one number, or one per direction. `base` defaults to
+    `Gaussian("scale")` on the windows' own axes.
+
+    >>> Convolution((28, 28), 5).size
+    576
+    """
+
+    def __init__(
+        self, shape: Any, window: Any, stride: Any = 1, base: Kernel | None = None
+    ) -> None:
+        self.shape = shape
+        self.window = window
+        self.stride = stride
+        self.base = base
+
+    def _subsets(self) -> list[Axes]:
+        shape, window, stride = self._geometry()
+        plane = shape[:2]
+        index = np.arange(int(np.prod(shape))).reshape(*plane, -1)
+        starts = [range(0, n - w + 1, s) for n, w, s in zip(plane, window, stride, strict=True)]
+        return [
+            index[tuple(slice(a, a + w) for a, w in zip(corner, window, strict=True))].ravel()
+            for corner in product(*starts)
+        ]
+
+    def _geometry(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        """shape, and window and stride with one number per direction; checked."""
+        shape = tuple(np.atleast_1d(self.shape).tolist())
+        if not 1 <= len(shape) <= 3 or not all(isinstance(n, int) and n > 0 for n in shape):
+            raise ValueError(
+                f"shape must be (length,), (height, width) or (height, width, channels), "
+                f"got {self.shape!r}"
+            )
+        directions = min(len(shape), 2)
+        both = []
+        for name, value in (("window", self.window), ("stride", self.stride)):
+            numbers = tuple(np.atleast_1d(value).tolist())
+            numbers = numbers * directions if len(numbers) == 1 else numbers
+            if len(numbers) != directions or not all(isinstance(n, int) and n > 0 for n in numbers):
+                raise ValueError(
+                    f"{name} must be a positive whole number or {directions} of them, got {value!r}"
+                )
+            both.append(numbers)
+        window, stride = both
+        if any(w > n for w, n in zip(window, shape[:2], strict=True)):
+            raise ValueError(f"window={self.window!r} does not fit into shape={self.shape!r}")
+        return shape, window, stride
+
+    def resolve(self, X: Floats, subsets: Subsets | None = None) -> Self:
+        shape, _, _ = self._geometry()
+        if int(np.prod(shape)) != X.shape[1]:
+            raise ValueError(
+                f"shape={self.shape!r} means {int(np.prod(shape))} columns, but X has {X.shape[1]}"
+            )
+        base = Gaussian("scale") if self.base is None else self.base
+        if not isinstance(base, Kernel):
+            raise TypeError(f"base must be a Kernel such as Gaussian(0.1), got {base!r}")
+        resolved = base.resolve(X, self._subsets())
+        return type(self)(self.shape, self.window, self.stride, resolved)

@@ -1,0 +1,304 @@
+"""Feature maps: scikit-learn transformers whose inner products are a kernel."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .. import _engine
+from .._checks import (
+    check_columns,
+    check_count,
+    check_declared,
+    check_memory,
+    check_plain,
+    generator,
+    with_kernel_hint,
+)
+from .._rows import dense_rows, moved, row_blocks, sparse_rows
+from .._typing import Floats, Matrix
+from ..accuracy import certificate, estimate
+from ..accuracy.certificate import Certificate
+from ..accuracy.estimate import Estimate
+from ..accuracy.region import Region
+from ..kernels.base import Kernel
+from ..kernels.stationary import Gaussian
+from ..numerics.blas import on_one_thread
+
+
+class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+    """Rows of X in, features out; their inner products (with `signs_`) are the kernel.
+
+    A final subclass stores its parameters and names a construction; this class owns `fit` and
+    `transform`. After `fit`: `kernel_`, the kernel with its numbers resolved, and `signs_`, +1 or
+    -1 per column (all +1 unless the rule is signed).
+    """
+
+    kernel: Kernel | None
+    signs_: Floats
+    n_columns_: int
+    # What is taken from every row before it is rounded to the precision of the features; set by a
+    # model whose columns lie far from 0.
+    _origin: Floats | None = None
+    _most_columns: ClassVar[int] = 2**22
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            cls.__init__ = with_kernel_hint(cls.__init__, "{}")  # type: ignore[method-assign]
+
+    @on_one_thread
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Resolve the kernel on X and build the map.
+
+        Parameters
+        ----------
+        X : array or CSR matrix (n, d)
+        y : ignored
+        """
+        check_plain("X", X, dates=True)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        self.__dict__.pop("_origin", None)
+        self._check_parameters()
+        _check_squares(X)
+        rows = dense_rows(X)
+        kernel = Gaussian("scale") if self.kernel is None else self.kernel
+        self.kernel_ = kernel.resolve(rows)
+        self._groups = self.kernel_.groups(rows.shape[1])
+        self.n_columns_ = self._build_on(rows, X)
+        return self
+
+    @property
+    def _n_features_out(self) -> int:
+        """What scikit-learn names the columns by."""
+        return self.n_columns_
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; `kernel__gamma` and the like also where the kernel is the default."""
+        if self.kernel is None and any(name.startswith("kernel__") for name in params):
+            params.setdefault("kernel", Gaussian("scale"))
+        return super().set_params(**params)
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that cannot work, before anything is computed."""
+        check_declared(self)
+        self._check()
+        for name in ("n_components", "max_components"):
+            most, maker = self._most_columns, type(self).__name__
+            check_columns(name, getattr(self, name, None), most, maker)
+        if not (self.kernel is None or isinstance(self.kernel, Kernel)):
+            raise TypeError(
+                f"kernel must be a Kernel such as Gaussian(gamma=0.5), or None, got {self.kernel!r}"
+            )
+
+    def _check(self) -> None:
+        """What the class has to say of its own parameters."""
+
+    @abstractmethod
+    def _build(self, X: Matrix) -> int:
+        """Learn from X, set `signs_`, and return the number of columns."""
+
+    def _build_on(self, rows: Matrix, X: Any) -> int:
+        """`_build` on the rows made dense, for maps that must also know what X they are of."""
+        return self._build(rows)
+
+    @abstractmethod
+    def _evaluate(self, X: Matrix, out: Matrix) -> None:
+        """Write the features of some rows into out."""
+
+    @on_one_thread
+    def transform(self, X: Any) -> Matrix:
+        """The features of X, (n, n_columns), in the precision of X."""
+        X = self._validated(X)
+        n, p = X.shape[0], self.n_columns_
+        check_memory(
+            n * p * X.dtype.itemsize,
+            f"transform of {n:,} rows into {p:,} columns",
+            "transform_blocks yields them a few rows at a time",
+        )
+        out: Matrix = _engine.empty(n, p, X.dtype)
+        self.write(X, out)
+        return out
+
+    def write(self, X: Any, out: Matrix) -> None:
+        """Write the features of rows into `out`, for loops that reuse their memory.
+
+        Nothing is checked: `transform` is for rows from outside.
+
+        Parameters
+        ----------
+        X : array or CSR matrix (n, d), validated
+        out : (n, n_columns_), float32 or float64, in whose precision features are made
+        """
+        for start, rows in row_blocks(X, sparse_rows(X)):
+            self._evaluate(moved(rows, self._origin, out.dtype), out[start : start + len(rows)])
+
+    def transform_blocks(self, X: Any, rows: int | None = None) -> Iterator[Matrix]:
+        """The features of X, `rows` rows at a time, each in the same reused buffer.
+
+        A block is overwritten when the next is asked for: use it, or copy it. By default a block
+        fits into the last cache, and is large enough for threads to share.
+        """
+        return self._blocks(self._validated(X), rows)
+
+    def _blocks(self, X: Any, rows: int | None = None) -> Iterator[Matrix]:
+        """`transform_blocks` of what was validated before."""
+        p = self.n_columns_
+        if rows is None:
+            rows = int(np.clip(2**22 // (p * X.dtype.itemsize), 16, 4096))
+        buffer: Matrix = np.empty((min(check_count("rows", rows), X.shape[0]), p), dtype=X.dtype)
+        for start in range(0, X.shape[0], max(1, len(buffer))):
+            block = X[start : start + len(buffer)]
+            out = buffer[: block.shape[0]]
+            self.write(block, out)
+            yield out
+
+    def approximate_kernel(self, X: Any, Y: Any = None) -> Matrix:
+        """The kernel as these features see it: transform(X) @ diag(signs_) @ transform(Y).T."""
+        left = self._features(self._validated(X))
+        right = left if Y is None else self._features(self._validated(Y))
+        return np.asarray((left * self.signs_.astype(left.dtype)) @ right.T)
+
+    def _features(self, X: Any) -> Matrix:
+        """The features of what was validated, whatever set_output asked to wrap them in."""
+        blocks = [block.copy() for block in self._blocks(X)]
+        return np.concatenate(blocks)
+
+    @on_one_thread
+    def certificate(
+        self, X: Any = None, *, diameter: float | None = None, box: Any = None
+    ) -> Certificate:
+        """A proof: a bound of |k - k~| / k(0) for every pair of rows in a region.
+
+        Parameters
+        ----------
+        X : array or CSR matrix, whose rows span the region; or
+        diameter : float, the largest distance between rows
+        box : one float per column, the largest gap on each axis
+
+        Raises
+        ------
+        ValueError
+            Where nothing below k(0) can be proven; `error` estimates what cannot be.
+        """
+        check_is_fitted(self)
+        if X is not None:
+            X = self._dense(X)
+        region = Region.of(X, d=self.n_features_in_, diameter=diameter, box=box)
+        found = self._certify(region, X)
+        certificate.refuse_vacuous(found.value, self.n_features_in_)
+        return found
+
+    def _certify(self, region: Region, X: Floats | None) -> Certificate:
+        raise ValueError(
+            f"nothing is proven about {type(self).__name__}; error(X) estimates, and DenseGrid and "
+            f"HermiteMercer have certificates"
+        )
+
+    @on_one_thread
+    def error(
+        self,
+        X: Any,
+        Y: Any = None,
+        n_pairs: int = 100_000,
+        confidence: float = 0.95,
+        *,
+        random_state: Any = 0,
+    ) -> Estimate:
+        """An estimate: how far the features are from the kernel on pairs that were drawn.
+
+        Give rows that `fit` did not see. RMS, quantiles and the largest error seen, relative to
+        k(0), each with an upper limit that holds with `confidence` for the population that the
+        answer names: pairs of new rows while there are twice as many rows as pairs, else pairs of
+        these rows.
+
+        Limits of quantiles are order statistics. That of the RMS also needs a proven bound of
+        every error in the population, which the answer gives as `bound`. For pairs of these rows
+        that is a certificate or a residual, often as small as the errors. New rows may be far
+        from all of these: for them it is 1 for expansions, 1 + sum |weights| / k(0) for Fourier
+        maps, which is 2 where no weight is negative, and infinite for a map of one's own. So the
+        RMS of n pairs of new rows is never limited to less than 2.9 bound / sqrt(n) at 95%.
+
+        Parameters
+        ----------
+        X : array (n, d)
+        Y : array (m, d) or None: pairs of a row of X and a row of Y, or of two rows of X
+        n_pairs : int
+        confidence : float
+        random_state : int, RandomState or None, to draw the pairs
+        """
+        rng = generator(random_state)
+        check_count("n_pairs", n_pairs, minimum=2, example=100_000)
+        X = self._dense(X)
+        if Y is None:
+            left, right, population = estimate.draw_pairs(len(X), n_pairs, rng)
+            other = X
+        else:
+            other = self._dense(Y)
+            left, right = (rng.integers(len(rows), size=n_pairs) for rows in (X, other))
+            population = f"pairs of these {len(X)} and {len(other)} rows"
+        at_zero = self.kernel_.at_zero(X.shape[1])
+        errors = np.empty(n_pairs)
+        # As many rows of features at a time as make 64 MB.
+        size = max(1, 2**22 // self.n_columns_)
+        for start in range(0, n_pairs, size):
+            some = slice(start, start + size)
+            x, y = X[left[some]], other[right[some]]
+            approximate = np.einsum("ij,j,ij->i", self._features(x), self.signs_, self._features(y))
+            errors[some] = (approximate - self.kernel_.at(x - y)) / at_zero
+        anywhere = population == estimate.NEW_ROWS
+        bound = self._largest_anywhere() if anywhere else self._largest_error(X, other)
+        return estimate.estimate(
+            errors,
+            confidence=confidence,
+            bound=max(bound, float(np.abs(errors).max())),
+            population=population,
+        )
+
+    def _largest_anywhere(self) -> float:
+        """A proven bound of the error, relative to k(0), on pairs of any rows at all."""
+        return np.inf
+
+    def _largest_error(self, X: Floats, Y: Floats) -> float:
+        """A proven bound of the error, relative to k(0), on pairs of a row of X and one of Y."""
+        lengths = [
+            max(float(np.square(Z).sum(axis=1).max()) for Z in self._blocks(rows)) ** 0.5
+            for rows in (X, Y)
+        ]
+        return 1.0 + lengths[0] * lengths[1] / self.kernel_.at_zero(X.shape[1])
+
+    def _dense(self, X: Any) -> Floats:
+        X = self._validated(X)
+        return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+
+    def _validated(self, X: Any) -> Any:
+        check_is_fitted(self)
+        check_plain("X", X, dates=True)
+        return validate_data(
+            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
+        )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _check_squares(X: Any) -> None:
+    """Rows whose squares overflow have no distances, means of squares or kernel."""
+    values = X.data if sparse.issparse(X) else X
+    limit = float(np.sqrt(np.finfo(X.dtype).max)) / 1e6  # so that sums of squares do not either
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    if largest > limit:
+        raise ValueError(
+            f"X has values up to {largest:g}, and beyond {limit:.0e} their squares overflow in "
+            f"{X.dtype}; standardise X, or leave such rows out"
+        )

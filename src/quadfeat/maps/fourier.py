@@ -1,0 +1,210 @@
+"""Maps of cosines and sines at the nodes of a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .. import _engine
+from .._checks import check_memory
+from .._engine.plans import FourierPlan, KroneckerPlan
+from .._typing import Floats, Matrix
+from ..accuracy import certificate
+from ..accuracy.bounds import Construction
+from ..accuracy.certificate import Certificate
+from ..accuracy.region import Region
+from ..kernels.base import Group, same
+from ..rules import grids
+from ..rules.rule import Rule, zero_rule
+from .base import FeatureMap
+
+
+class FourierMap(FeatureMap):
+    """A map of cosines and sines at the nodes of a quadrature rule: shift-invariant.
+
+    After `fit`: `rule_`, the rule in the space of X. Subclasses name their construction in
+    `_rules`.
+    """
+
+    _plan: FourierPlan | KroneckerPlan
+
+    def _build(self, X: Matrix) -> int:
+        self._made_rules = self._rules(X)
+        self._plan, self.signs_ = _fourier_plan(self._groups, self._made_rules, X.shape[1])
+        return self._plan.n_columns
+
+    def _rules(self, X: Matrix) -> list[Rule]:
+        """One rule per group of the kernel, on that group's own axes, for the `_build` above."""
+        raise NotImplementedError
+
+    @property
+    def _group_rules(self) -> list[Rule]:
+        return self._made_rules
+
+    @property
+    def rule_(self) -> Rule:
+        """The quadrature rule in the space of X; its weights sum to k(0)."""
+        check_is_fitted(self)
+        d = self.n_features_in_
+        size = sum(len(rule) for rule in self._group_rules)
+        check_memory(8 * size * d, f"rule_ of {size} nodes", "transform does not need it")
+        embedded = [
+            grids.embed(rule, group.axes, d)
+            for rule, group in zip(self._group_rules, self._groups, strict=True)
+        ]
+        return grids.concatenate(embedded, [group.weight for group in self._groups])
+
+    def _made(self) -> Sequence[Construction]:
+        """What was made for each group, in the form that proves most."""
+        return self._group_rules
+
+    def _exact_degree(self) -> int | None:
+        """The degree the rules are exact to, if they are."""
+        return None
+
+    def _certify(self, region: Region, X: Floats | None) -> Certificate:
+        return certificate.certify(self.kernel_, self._made(), region, degree=self._exact_degree())
+
+    def _largest_anywhere(self) -> float:
+        mass = sum(
+            group.weight * float(np.abs(rule.weights).sum())
+            for group, rule in zip(self._groups, self._group_rules, strict=True)
+        )
+        return 1.0 + mass / self.kernel_.at_zero(self.n_features_in_)
+
+    def _largest_error(self, X: Floats, Y: Floats) -> float:
+        return self._largest_anywhere()
+
+    def _proven_or(self, plain: float, X: Floats, Y: Floats) -> float:
+        """The certificate over these rows, for maps that have a quick one, or a plain bound."""
+        rows = np.concatenate([X, Y])
+        try:
+            return min(plain, self._certify(Region.of(rows), rows).value)
+        except ValueError:
+            return plain
+
+    def _evaluate(self, X: Matrix, out: Matrix) -> None:
+        self._check_angles(X)
+        if isinstance(self._plan, FourierPlan):
+            _engine.fourier(X, self._plan, out)
+        else:
+            _engine.kronecker(X, self._plan, out)
+
+    def _check_angles(self, X: Matrix) -> None:
+        """Angles so large that their cosine is noise come from data or gamma gone wrong."""
+        largest = float(np.abs(X).max(initial=0.0))
+        limit = 1.0 / float(np.finfo(X.dtype).eps)
+        if largest * self._plan.largest_node <= limit:
+            return
+        # The largest value may be in a column that frequencies are small on, or that none reads.
+        with np.errstate(over="ignore"):
+            angle = self._plan.largest_angle(np.abs(X).max(axis=0).astype(np.float64))
+        if not angle <= limit:
+            raise ValueError(
+                f"X has values up to {largest:g}, and an angle up to {angle:g} at the largest "
+                f"frequencies (kernel_: {self.kernel_!r}), of which {X.dtype} leaves no digit; "
+                f"standardise X, or use a smaller gamma"
+            )
+
+
+# --- from rules to plans ------------------------------------------------------------------------
+def _fourier_plan(
+    groups: Sequence[Group], group_rules: Sequence[Rule], d: int
+) -> tuple[FourierPlan, Floats]:
+    """The plan of cosine and sine columns, equal and mirrored nodes merged, and its signs."""
+    sets: dict[tuple[int, float], int] = {}  # groups with one rule and weight share its nodes
+    nodes, weights, middles, which = [], [], [], []
+    for group, rule in zip(groups, group_rules, strict=True):
+        key = (id(rule), group.weight)
+        if key not in sets:
+            sets[key] = len(sets)
+            half = grids.fold(rule)
+            zero = ~half.nodes.any(axis=1)
+            used = ~zero & (half.weights != 0)
+            nodes.append(half.nodes if used.all() else half.nodes[used])
+            weights.append(group.weight * half.weights[used])
+            middles.append(group.weight * float(half.weights[zero].sum()))
+        which.append(sets[key])
+    constant = sum(middles[i] for i in which)
+    plan = FourierPlan.from_groups(
+        d,
+        [group.axes for group in groups],
+        nodes,
+        [np.sqrt(np.abs(own)) for own in weights],
+        which,
+        constant=float(np.sqrt(abs(constant))),
+    )
+    signs = [np.tile(np.sign(weights[i]), 2) for i in which]
+    return plan, np.concatenate([*signs, [np.sign(constant)] * (constant != 0)])
+
+
+def kronecker_plan(
+    groups: Sequence[Group], axis_rules: Sequence[Sequence[Rule]], d: int
+) -> KroneckerPlan:
+    """The plan of full grids; groups share the features of the axes they share."""
+    entries: list[tuple[int, Floats, Floats, float]] = []
+    known: dict[tuple[int, int], int] = {}
+    members = []
+    for group, own in zip(groups, axis_rules, strict=True):
+        for column, rule in zip(group.axes, own, strict=True):
+            key = (int(column), id(rule))
+            if key not in known:
+                known[key] = len(entries)
+                nodes, weights = rule.nodes[:, 0], rule.weights
+                right, middle = nodes > 0, float(weights[nodes == 0].sum())
+                amplitudes = np.sqrt(2 * weights[right])
+                entries.append((int(column), nodes[right], amplitudes, middle**0.5))
+        members.append([known[int(c), id(r)] for c, r in zip(group.axes, own, strict=True)])
+    scale = np.sqrt([group.weight for group in groups])
+    return KroneckerPlan.from_groups(d, entries, members, scale)
+
+
+def _budgets(n_components: int, n_groups: int) -> list[int]:
+    """Columns for each group: an even number of at least two, as equal as they can be."""
+    if n_groups == 1:
+        return [n_components]
+    if n_components < 2 * n_groups:
+        raise ValueError(
+            f"n_components={n_components} is less than two columns for each of the kernel's "
+            f"{n_groups} groups; give at least {2 * n_groups}"
+        )
+    pairs, extra = divmod(n_components // 2, n_groups)
+    return [2 * (pairs + (i < extra)) for i in range(n_groups)]
+
+
+def reaches(X: Matrix) -> Floats:
+    """How far apart two rows can be on each axis."""
+    with np.errstate(over="ignore"):
+        return np.asarray(X.max(axis=0) - X.min(axis=0), dtype=np.float64)
+
+
+def per_group(
+    groups: Sequence[Group],
+    n_components: int,
+    share: bool,
+    draw: Callable[[Group, int], Rule],
+) -> list[Rule]:
+    """A rule for each group within its share of the columns, or one for all."""
+    budgets = _budgets(n_components, len(groups))
+    # Two columns a node, which is drawn, folded and packed: three copies.
+    n_bytes = sum(12 * own * len(group.axes) for group, own in zip(groups, budgets, strict=True))
+    check_memory(n_bytes, f"the nodes of n_components={n_components:,}", "use fewer columns")
+    if budgets == [1]:
+        return [zero_rule(len(groups[0].axes))]
+    if not share:
+        return list(map(draw, groups, budgets))
+    if len({len(group.axes) for group in groups}) > 1:
+        raise ValueError(
+            "share_groups=True needs groups of one size, as a Convolution has; use "
+            "share_groups=False"
+        )
+    for group in groups:
+        if not same(group.kernel, groups[0].kernel):
+            raise ValueError(
+                f"share_groups=True needs one kernel for all groups, and this one has "
+                f"{groups[0].kernel!r} and {group.kernel!r}; use share_groups=False"
+            )
+    shared = draw(groups[0], budgets[-1])
+    return [shared] * len(groups)

@@ -1,0 +1,357 @@
+"""Fourier maps whose nodes do not depend on the data: the grids of the paper."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._checks import check_choice, check_count, check_memory, check_positive, generator
+from .._rows import spread_rows
+from .._typing import Floats, Matrix
+from ..accuracy.bounds import Construction, Grid, Sparse
+from ..accuracy.region import Region
+from ..accuracy.tolerance import GridSearch, columns_of
+from ..constructions import polynomially_exact, reweighted
+from ..constructions.polynomially_exact import candidates, normal_moments
+from ..constructions.reweighted import Pool
+from ..kernels.base import Group, Kernel
+from ..rules import choice, grids
+from ..rules.choice import MOST_NODES, AxisRules
+from ..rules.rule import Rule
+from .fourier import FourierMap, kronecker_plan, per_group, reaches
+
+# Beyond these, one-dimensional rules and the conditions of exactness take hours to make.
+_MOST_POINTS = 4096
+_MOST_LEVELS = 12
+_MOST_DEGREES = 100
+
+
+class DenseGrid(FourierMap):
+    """Every node of the tensor grid: n_points**n_features of them, as many columns.
+
+    Exact to degree 2 n_points - 1 on each axis with the Gauss rule; weights positive. For a few
+    axes nothing is as accurate; the width is exponential in their number, so beyond about five
+    use another map, or an `Anova` kernel with small subsets.
+
+    Parameters
+    ----------
+    kernel : Kernel, default Gaussian("scale")
+    n_points : int or one int per axis, default 5
+    rule : "auto", "gauss", "equispaced" or "clenshaw-curtis"
+        "auto" takes on each axis the rule that errs least over the spread of the data there.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> from quadfeat import Gaussian
+    >>> DenseGrid(Gaussian(0.5), n_points=12).fit_transform(X).shape
+    (100, 144)
+    """
+
+    def __init__(
+        self, kernel: Kernel | None = None, *, n_points: Any = 5, rule: str = "auto"
+    ) -> None:
+        self.kernel = kernel
+        self.n_points = n_points
+        self.rule = rule
+
+    def _check(self) -> None:
+        check_choice("rule", self.rule, ("auto", *choice.KINDS))
+        counts = [self.n_points] if np.ndim(self.n_points) == 0 else list(self.n_points)
+        for count in counts:
+            check_count("n_points", count, maximum=_MOST_POINTS, example=5)
+
+    def _build(self, X: Matrix) -> int:
+        d = X.shape[1]
+        counts = (
+            np.broadcast_to(np.asarray(self.n_points), (d,))
+            if np.ndim(self.n_points) == 0
+            else np.asarray(self.n_points)
+        )
+        if len(counts) != d:
+            raise ValueError(
+                f"n_points has {len(counts)} numbers and X has {d} columns; give one number, or "
+                f"one per column"
+            )
+        width = min(columns_of(self._groups, counts), 1e300)
+        check_memory(
+            int(8 * width),
+            f"n_points={self.n_points} on {max(len(g.axes) for g in self._groups)} axes makes "
+            f"{width:.4g} columns: one row",
+            "SubsampledGrid or SparseGrid(level=2) has a width of your choice",
+        )
+        make = AxisRules((self.rule,), reaches(X))
+        self._axis_rules = [
+            [
+                make(group.kernel.axis(i), column, int(counts[column]))
+                for i, column in enumerate(group.axes)
+            ]
+            for group in self._groups
+        ]
+        self._plan = kronecker_plan(self._groups, self._axis_rules, d)
+        self.signs_ = np.ones(self._plan.n_columns)
+        return self._plan.n_columns
+
+    @property
+    def _group_rules(self) -> list[Rule]:
+        return [grids.tensor(*axis) for axis in self._axis_rules]
+
+    def _made(self) -> Sequence[Construction]:
+        return [Grid(tuple(axis)) for axis in self._axis_rules]
+
+    def _exact_degree(self) -> int | None:
+        return 2 * int(np.min(self.n_points)) - 1 if self.rule == "gauss" else None
+
+    def _largest_error(self, X: Floats, Y: Floats) -> float:
+        return self._proven_or(super()._largest_error(X, Y), X, Y)
+
+    @classmethod
+    def for_tolerance(
+        cls, kernel: Kernel, tol: float, diameter: float, *, n_features: int = 1
+    ) -> DenseGrid:
+        """The smallest grid certified to err by at most `tol` for rows within `diameter`.
+
+        Fitted and ready to transform: its rules are the best for gaps up to the diameter, and
+        each axis has the nodes that it needs.
+
+        Parameters
+        ----------
+        kernel : Kernel, a product over axes (or a sum of such), with numbers for parameters
+        tol : float, relative to k(0)
+        diameter : float
+        n_features : int, columns
+
+        Examples
+        --------
+        >>> from quadfeat import Gaussian
+        >>> grid = DenseGrid.for_tolerance(Gaussian(0.5), 1e-6, diameter=4.0, n_features=2)
+        >>> bool(grid.certificate(diameter=4.0).value <= 1e-6)
+        True
+        """
+        check_positive("tol", tol, example="1e-3")
+        check_positive("diameter", diameter)
+        corners = np.outer([0.0, 1.0], np.full(n_features, diameter))
+        region = Region.of(d=n_features, diameter=diameter)
+        search = GridSearch(kernel.resolve(corners), region, reaches(corners))
+        found = search.fewest(tol)
+        if found is None:
+            raise ValueError(
+                f"tol={tol:g} over a diameter of {diameter:g} needs more than {MOST_NODES} nodes "
+                f"per axis; a larger tol, a smaller diameter or a smoother kernel will do"
+            )
+        return cls(kernel, n_points=found).fit(corners)
+
+
+class SparseGrid(FourierMap):
+    """The Smolyak sparse grid of Gauss rules with 1, 2, 4, ... nodes on each axis.
+
+    Its nodes number below 3^A C(d+A, A). Signed weights are the paper's: exact to degree
+    2 level + 1, tiny error for small regions, useless for large ones, and columns with signs. By
+    default non-negative weights are refitted on the same nodes by least squares over pairs of
+    the data: no degree is promised, and the features serve any linear model.
+
+    Parameters
+    ----------
+    kernel : Kernel, default Gaussian("scale")
+    level : int, the total level A
+    weights : "nonnegative" or "signed"
+    """
+
+    def __init__(
+        self, kernel: Kernel | None = None, *, level: int = 2, weights: str = "nonnegative"
+    ) -> None:
+        self.kernel = kernel
+        self.level = level
+        self.weights = weights
+
+    def _check(self) -> None:
+        check_count("level", self.level, minimum=0, maximum=_MOST_LEVELS, example=2)
+        check_choice("weights", self.weights, ("nonnegative", "signed"))
+
+    def _rules(self, X: Matrix) -> list[Rule]:
+        for d in {len(group.axes) for group in self._groups}:
+            size = grids.smolyak_size(d, self.level)
+            check_memory(
+                8 * size * d * len(self._groups),
+                f"level={self.level} on {d} axes makes {size:.4g} nodes: the grid",
+                f"level={max(0, self.level - 1)} is smaller, SubsampledGrid has any width",
+            )
+        made = [self._grid(group) for group in self._groups]
+        if self.weights == "signed":
+            return made
+        if max(len(group.axes) for group in self._groups) > 5:
+            warnings.warn(
+                "a sparse grid with non-negative weights is a bad choice above 5 axes: its nodes "
+                "lie on few of them; ReweightedGrid or SubsampledGrid will err less at this width",
+                UserWarning,
+                stacklevel=3,
+            )
+        pool = Pool(self._groups, made)
+        rows = spread_rows(X, 500)
+        fitted = reweighted.refit(pool.phases(rows), self.kernel_(rows))
+        return pool.rules(fitted.weights)
+
+    def _made(self) -> Sequence[Construction]:
+        if self.weights == "nonnegative":
+            return self._group_rules
+        return [
+            Sparse(
+                tuple(
+                    tuple(group.kernel.axis(i).gauss(2**a) for a in range(self.level + 1))
+                    for i in range(len(group.axes))
+                )
+            )
+            for group in self._groups
+        ]
+
+    def _exact_degree(self) -> int | None:
+        return 2 * self.level + 1 if self.weights == "signed" else None
+
+    def _largest_error(self, X: Floats, Y: Floats) -> float:
+        plain = super()._largest_error(X, Y)
+        return self._proven_or(plain, X, Y) if self.weights == "signed" else plain
+
+    def _grid(self, group: Group) -> Rule:
+        def rule_of(i: int) -> Callable[[int], Rule]:
+            axis = group.kernel.axis(i)
+            made: dict[int, Rule] = {}
+
+            def at(level: int) -> Rule:
+                if level not in made:
+                    made[level] = axis.gauss(2**level)
+                return made[level]
+
+            return at
+
+        return grids.smolyak([rule_of(i) for i in range(len(group.axes))], self.level)
+
+
+class SubsampledGrid(FourierMap):
+    """Nodes drawn from the dense grid by their weights: any width, in any dimension.
+
+    About as accurate as random Fourier features at the same width, and made of n_points values
+    per axis. Where the whole grid fits into the width, it is taken whole. Equal draws are
+    merged, so there may be fewer than `n_components` columns.
+
+    Parameters
+    ----------
+    kernel : Kernel, default Gaussian("scale")
+    n_components : int, columns
+    n_points : int, nodes per axis: Gauss where the spectrum has the moments, else equispaced
+    share_groups : bool
+        Use one set of nodes for all groups (a true convolution) instead of one each.
+    random_state : int, RandomState or None
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        n_components: int = 256,
+        n_points: int = 5,
+        share_groups: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.n_points = n_points
+        self.share_groups = share_groups
+        self.random_state = random_state
+
+    def _check(self) -> None:
+        check_count("n_components", self.n_components, example=256)
+        check_count("n_points", self.n_points, maximum=_MOST_POINTS, example=5)
+
+    def _rules(self, X: Matrix) -> list[Rule]:
+        make = AxisRules(("gauss", "equispaced"), reaches(X))
+        rng = generator(self.random_state)
+
+        def draw(group: Group, budget: int) -> Rule:
+            axes = [
+                make(group.kernel.axis(i), column, self.n_points)
+                for i, column in enumerate(group.axes)
+            ]
+            if grids.tensor_size(axes) <= budget:
+                return grids.tensor(*axes)
+            return grids.subsample(axes, budget // 2, rng)
+
+        return per_group(self._groups, self.n_components, self.share_groups, draw)
+
+
+class PolynomiallyExact(FourierMap):
+    """Random nodes reweighted to integrate every polynomial up to `degree` exactly.
+
+    The weights are the non-negative ones closest to uniform that are exact, so that small regions
+    gain and large ones do not suffer. Where none exist at this width, the nearest non-negative
+    ones are kept and a warning tells the degree met and the width that would do.
+
+    Parameters
+    ----------
+    kernel : Kernel, default Gaussian("scale")
+    degree : int
+    n_components : int, columns; an odd one leaves one unused
+    random_state : int, RandomState or None
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        degree: int = 2,
+        n_components: int = 256,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.degree = degree
+        self.n_components = n_components
+        self.random_state = random_state
+
+    def _check(self) -> None:
+        check_count("degree", self.degree, minimum=0, maximum=_MOST_DEGREES, example=2)
+        check_count("n_components", self.n_components, example=256)
+
+    def _rules(self, X: Matrix) -> list[Rule]:
+        rng = generator(self.random_state)
+        short: list[tuple[int, Group, Floats]] = []
+
+        def draw(group: Group, budget: int) -> Rule:
+            nodes, basis, degrees = candidates(group, self.degree, budget // 2, rng)
+            exact = polynomially_exact.polynomially_exact_weights(
+                basis, normal_moments(degrees), degrees
+            )
+            if not exact.feasible:
+                short.append((exact.degree, group, basis))
+            return Rule(nodes, exact.weights / exact.weights.sum())
+
+        made = per_group(self._groups, self.n_components, False, draw)
+        self._met = min([self.degree, *(met for met, _, _ in short)])
+        if short:
+            self._warn(*min(short, key=lambda entry: entry[0]), rng)
+        return made
+
+    def _exact_degree(self) -> int | None:
+        return self._met
+
+    def _warn(self, met: int, group: Group, basis: Floats, rng: np.random.Generator) -> None:
+        """Tell the degree met, and the width at which these candidates and more would do."""
+        unused = [basis]
+
+        def more(n: int) -> Floats:
+            known = unused.pop() if unused else basis[:, :0]
+            fresh = max(0, n - known.shape[1])
+            extra = candidates(group, self.degree, fresh, rng)[1]
+            return np.concatenate([known, extra], axis=1)
+
+        enough = polynomially_exact.smallest_exact_count(more, np.eye(1, len(basis))[0])
+        advice = "a smaller degree would do"
+        if enough is not None:
+            advice = f"n_components={2 * enough * len(self._groups)} would do"
+        warnings.warn(
+            f"no non-negative rule of n_components={self.n_components} columns is exact to "
+            f"degree={self.degree}; the nearest one is exact to degree {met}; {advice}",
+            UserWarning,
+            stacklevel=5,
+        )

@@ -1,0 +1,65 @@
+"""Scores to probabilities: a softmax whose temperature is learned from rows that were left out."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import softmax
+
+from .._typing import Floats
+from .losses import Codes
+
+_STEPS = 100
+_PRIOR = 0.1  # rows that speak for a slope of 0: about 1 / n stays for the other classes
+
+
+def probabilities(scores: Floats, slope: float) -> Floats:
+    """softmax(slope f), (n, classes); two classes share one score, as (-f / 2, f / 2).
+
+    The class of the largest score stays the most likely one.
+
+    >>> probabilities(np.array([[0.0]]), 1.0)
+    array([[0.5, 0.5]])
+    """
+    return np.asarray(softmax(slope * _per_class(scores), axis=1))
+
+
+def _per_class(scores: Floats) -> Floats:
+    return np.hstack([-scores / 2, scores / 2]) if scores.shape[1] == 1 else scores
+
+
+def fit_slope(scores: Floats, codes: Codes, weight: Floats, n: float) -> float:
+    """The slope under which the classes of rows that were left out are most likely.
+
+    Newton's method on a convex function of one number.
+
+    Parameters
+    ----------
+    scores : (n, t)
+    codes : (n,)
+    weight : (n,), only their ratios matter
+    n : float, how many rows these are worth
+    """
+    f = _per_class(scores)
+    mass = weight * (n / weight.sum())
+    scale = float(np.abs(f).max()) or 1.0
+    f = f / scale
+    own = f[np.arange(len(f)), codes]
+    slope = 0.0
+    for _ in range(_STEPS):
+        P = softmax(slope * f, axis=1)
+        mean = (P * f).sum(axis=1)
+        gradient = mass @ (mean - own) + _PRIOR * slope
+        curvature = mass @ ((P * f**2).sum(axis=1) - mean**2) + _PRIOR
+        # The curvature falls with the slope: a full step from the left may go far beyond.
+        step = float(np.clip(-gradient / curvature, -2.0 - slope, 2.0 + slope))
+        slope += step
+        if abs(step) <= 1e-12 * max(slope, 1.0):
+            break
+    return max(slope, 1e-3) / scale
+
+
+def log_loss(scores: Floats, codes: Codes, weight: Floats, n: float) -> float:
+    """The mean -log probability of the classes of rows that were left out, at the best slope."""
+    P = probabilities(scores, fit_slope(scores, codes, weight, n))
+    own = np.maximum(P[np.arange(len(P)), codes], np.finfo(float).tiny)
+    return float(-np.average(np.log(own), weights=weight))

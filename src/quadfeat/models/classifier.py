@@ -1,0 +1,331 @@
+"""`KernelClassifier`."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from .._checks import check_choice, check_count
+from .._typing import Floats
+from ..data.blocks import Block
+from ..data.checkpoint import Checkpoint
+from ..data.sampling import Drawn
+from ..data.summary import Once, Survey, effective_share, labels_of
+from ..maps.base import FeatureMap
+from ..numerics.blas import on_one_thread
+from .base import KernelModel
+from .calibration import fit_slope, log_loss, probabilities
+from .cluster import lazily
+from .descent import fit_loss, tune_alpha
+from .losses import indicators
+from .ridge import Judge, ridge_sums
+from .ridge_sums import NormalSums
+from .stream import Rows, fold
+
+_SMALL_WORK = 1e7  # products per pass up to which a descent may take as many as it likes
+
+
+def _ridge_only(model: Any) -> bool:
+    if model.loss != "ridge":
+        raise AttributeError(f"partial_fit needs loss='ridge', got {model.loss!r}")
+    return True
+
+
+def _has_probabilities(model: Any) -> bool:
+    if model.loss == "squared_hinge":
+        raise AttributeError(
+            "predict_proba needs loss='logistic' or 'ridge'; the squared hinge has no probabilities"
+        )
+    return True
+
+
+class KernelClassifier(ClassifierMixin, KernelModel):
+    """A kernel classifier at linear cost, on more rows than memory.
+
+    Parameters
+    ----------
+    features : FeatureMap, default KernelFeatures()
+        As for `KernelRegressor`.
+    loss : "ridge", "squared_hinge" or "logistic"
+        "ridge": least squares on -1 and +1, one class against the rest, in closed form.
+        "squared_hinge": the linear SVM, one class against the rest. "logistic": multinomial.
+        The last two take some tens of passes of L-BFGS, and features are kept between them where
+        they fit into a gigabyte.
+    rank : int or None
+        With "logistic": the weight matrix is U V' of this rank, for many classes. The penalty is
+        still alpha / 2 |U V'|^2.
+    alpha : float, sequence of floats (ridge only), or "auto"
+        Ridge minimises sum w (y - f)^2 + alpha |v|^2, the others sum w loss + alpha / 2 |v|^2
+        (alpha = 1 / C). "auto" chooses for ridge by the log loss of a sample whose rows are left
+        out in turn, for the others on held-out rows of a sample.
+    class_weight : dict, "balanced" or None
+    fit_intercept : bool
+    dtype : "float32", "float64" or None
+        As for `KernelRegressor`.
+    checkpoint : path or None
+    checkpoint_interval : float, seconds between writes at least
+    verbose : bool, progress on stderr
+
+    Attributes
+    ----------
+    classes_ : labels
+    features_ : the fitted map
+    coef_ : (1, p) for two classes, else (classes, p)
+    intercept_ : (1,) or (classes,)
+    alpha_ : float
+    tuning_ : list of what was tried for bandwidth and alpha
+
+    Notes
+    -----
+    Ridge scores become probabilities by a softmax whose temperature is learned from rows that are
+    left out in turn.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> y = np.where((X**2).sum(axis=1) < 1.4, "in", "out")
+    >>> model = KernelClassifier().fit(X, y)
+    >>> model.predict([[0.0, 0.0], [2.0, 2.0]])
+    array(['in', 'out'], dtype='<U3')
+    """
+
+    def __init__(
+        self,
+        features: FeatureMap | None = None,
+        *,
+        loss: str = "ridge",
+        rank: int | None = None,
+        alpha: Any = "auto",
+        class_weight: Any = None,
+        fit_intercept: bool = True,
+        dtype: str | None = None,
+        checkpoint: Any = None,
+        checkpoint_interval: float = 60.0,
+        verbose: bool = False,
+    ) -> None:
+        self.features = features
+        self.loss = loss
+        self.rank = rank
+        self.alpha = alpha
+        self.class_weight = class_weight
+        self.fit_intercept = fit_intercept
+        self.dtype = dtype
+        self.checkpoint = checkpoint
+        self.checkpoint_interval = checkpoint_interval
+        self.verbose = verbose
+
+    def _check(self) -> None:
+        super()._check()
+        check_choice("loss", self.loss, ("ridge", "squared_hinge", "logistic"))
+        if self.rank is not None:
+            check_count("rank", self.rank, example=50)
+            if self.loss != "logistic":
+                raise ValueError(f"rank={self.rank} needs loss='logistic', got {self.loss!r}")
+        if self.loss != "ridge" and np.ndim(self.alpha) > 0:
+            raise ValueError(
+                f"a path of alphas needs loss='ridge', got {self.loss!r}; give one alpha or 'auto'"
+            )
+
+    def _checked_target(self, y: Any) -> Any:
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        return y
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to arrays, a file or a stream of blocks.
+
+        Parameters
+        ----------
+        X : array, CSR matrix, memory map, DataFrame; a path; blocks (X, y) or (X, y, weight); or a
+            Dask array or DataFrame, whose partitions are folded where they are
+        y : (n,) labels; for a file the name of its column
+        sample_weight : (n,) or None; for a file the name of its column
+        """
+        self._fit(X, y, sample_weight).remove()
+        return self
+
+    @on_one_thread
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Checkpoint:
+        """`fit`, with its checkpoint still there for whoever has yet to store the model."""
+        self._check()
+        data = self._source(X, y, sample_weight)
+        checkpoint = self._opened_checkpoint(data)
+        look = self._look(data, checkpoint, labels=True)
+        self._begin(look, look.classes)
+        sample = self._sample(look, whole=not isinstance(data, Once))
+        p, t = self.features_.n_columns_, self._n_scores
+        if self.loss == "ridge":
+            stream = self._stream(data, look, self._encoded_signs)
+            sums = ridge_sums(stream, checkpoint, p, t)
+            self._finish(sums, sample, look.distinct_share, copy=False)
+            return checkpoint
+        alpha = self.alpha
+        if isinstance(alpha, str):
+            alpha, tried = tune_alpha(self.loss, sample, t, intercept=self.fit_intercept)
+            self.tuning_ += tried
+        self.alpha_ = float(alpha)
+        W, b, self.n_passes_ = fit_loss(
+            self.loss,
+            self._stream(data, look, self._encoded, keep=True),
+            checkpoint,
+            (p, t),
+            alpha=self.alpha_,
+            rank=self.rank,
+            intercept=self.fit_intercept,
+            tolerance=self._tolerance(look),
+        )
+        self.coef_, self.intercept_ = np.ascontiguousarray(W.T), b
+        return checkpoint
+
+    def _tolerance(self, look: Survey) -> float:
+        """As near to the minimum as the precision gives; small problems down to the rounding."""
+        if self._precision(look.drawn.X) == np.float32:
+            return 1e-7
+        work = look.n_rows * self.features_.n_columns_ * self._n_scores
+        return 1e-18 if work <= _SMALL_WORK else 1e-9
+
+    @available_if(_ridge_only)  # type: ignore[untyped-decorator]
+    @on_one_thread
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Add rows to the batches before; a solution (p^3) each time.
+
+        The first batch decides the map; a call of `fit` in between begins anew.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or DataFrame (n, d)
+        y : (n,) labels
+        classes : all labels that will come, given with the first batch; by default its own
+        sample_weight : (n,) or None
+        """
+        self._check()
+        first = not hasattr(self, "_sums")
+        data = self._source(X, y, sample_weight, reset=first)
+        nothing = Checkpoint(None, 0.0, {})
+        look = self._look(data, nothing, labels=True)
+        if first:
+            self._begin(look, look.classes if classes is None else np.unique(classes))
+        added = NormalSums(self.features_.n_columns_, self._n_scores)
+        fold(self._stream(data, look, self._encoded_signs), added, nothing, "sums")
+        look, whole = self._with_batches(added, look)
+        self._finish(added, self._sample(look, whole=whole), look.distinct_share, copy=True)
+        self._keep_batches(added, look, whole)
+        return self
+
+    def _begin(self, look: Survey, classes: Any) -> None:
+        check_classification_targets(look.drawn.y)
+        if len(classes) < 2:
+            raise ValueError(
+                f"y has one class only, {classes.tolist()[0]!r}; a classifier needs samples of at "
+                f"least 2 classes"
+            )
+        self.classes_ = classes
+        self._n_scores = 1 if len(classes) == 2 else len(classes)
+        self._factors = self._class_factors(look)
+        self._fit_map(look)
+
+    def _class_factors(self, look: Survey) -> Floats | None:
+        """What the weight of a row is multiplied by, for each class."""
+        if self.class_weight is None:
+            return None
+        if isinstance(self.class_weight, str):
+            check_choice("class_weight", self.class_weight, ("balanced",))
+            totals = dict(zip(look.classes.tolist(), look.class_weights, strict=True))
+            each = np.array([totals.get(name, 0.0) for name in self.classes_.tolist()])
+            share = each * np.count_nonzero(each) / each.sum()
+            return np.divide(1.0, share, out=np.ones_like(share), where=share > 0)
+        factors = np.asarray(
+            compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_),
+            dtype=np.float64,
+        )
+        for name, factor in zip(self.classes_.tolist(), factors.tolist(), strict=True):
+            if not 0 <= factor < np.inf:
+                raise ValueError(
+                    f"class_weight of {name!r} must be a number such as 2.0, not below 0, got "
+                    f"{factor:g}"
+                )
+        if not factors.any():
+            raise ValueError(
+                f"class_weight={self.class_weight!r} gives every class of y the weight 0; give one "
+                f"of them a weight such as 1.0"
+            )
+        return factors
+
+    def _encoded(self, block: Block) -> tuple[Any, Any]:
+        labels = labels_of(block)
+        codes = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
+        strange = self.classes_[codes] != labels
+        if block.weight is not None:
+            strange &= block.weight > 0
+        if strange.any():
+            raise ValueError(
+                f"the label {labels[strange].tolist()[0]!r} is not among classes_, which the first "
+                f"rows of an iterator decide; partial_fit(classes=...) takes them all beforehand"
+            )
+        weight = block.weight
+        if self._factors is not None:
+            factors = self._factors[codes]
+            weight = factors if weight is None else weight * factors
+        return codes, weight
+
+    def _encoded_signs(self, block: Block) -> tuple[Any, Any]:
+        codes, weight = self._encoded(block)
+        return indicators(codes, self._n_scores), weight
+
+    def _ridge_targets(self, y: Any) -> Floats:
+        return indicators(y, self._n_scores)
+
+    def _groups(self, drawn: Drawn) -> Any:
+        # All labels of one x go together: the others would tell what is left out, or deny it.
+        return np.cumsum(np.append(False, drawn.keys[1:] != drawn.keys[:-1]))
+
+    def _judge(self, sample: Rows) -> Judge:
+        # The squared error asks scores to be -1 or +1, classes only to be told apart: it wants a
+        # larger penalty than the accuracy does (benchmarks/training.py, MNIST).
+        mass, n = sample.mass, _worth(sample)
+        return lambda left_out: log_loss(left_out, sample.y, mass, n)
+
+    def _finish(self, sums: NormalSums, sample: Rows, distinct_share: float, *, copy: bool) -> None:
+        fit = self._solve(sums, sample, distinct_share, copy=copy)
+        self.coef_, self.intercept_ = np.ascontiguousarray(fit.coefficients.T), fit.intercept
+        left_out = fit.left_out(sample.targets(self._ridge_targets(sample.y)))
+        self._slope = fit_slope(left_out, sample.y, sample.mass, _worth(sample))
+
+    @lazily
+    @on_one_thread
+    def decision_function(self, X: Any) -> Floats:
+        """Scores, (n,) for two classes, else (n, classes); the largest wins."""
+        check_is_fitted(self)
+        scores = self._scores(X)
+        return scores[:, 0] if self._n_scores == 1 else scores
+
+    @lazily
+    @on_one_thread
+    def predict(self, X: Any) -> Any:
+        """The class of each row, (n,)."""
+        scores = self.decision_function(X)
+        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes]
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @lazily
+    @on_one_thread
+    def predict_proba(self, X: Any) -> Floats:
+        """The probability of each class, (n, classes), in the order of `classes_`."""
+        check_is_fitted(self)
+        scores = self._scores(X)
+        return probabilities(scores, self._slope if self.loss == "ridge" else 1.0)
+
+
+def _worth(sample: Rows) -> float:
+    """How many rows of equal weight the distinct x of a sample are worth."""
+    if sample.counts:
+        return float(sample.mass.sum())
+    of_x: Floats = np.bincount(sample.group, sample.mass).astype(float)
+    return len(of_x) * effective_share(of_x)

@@ -1,0 +1,235 @@
+"""Fits of the other losses by passes of L-BFGS."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from .._typing import Floats
+from ..data.checkpoint import Checkpoint
+from ..data.summary import effective_share
+from ..numerics.factorisations import InPlaceCholesky, factor_raised
+from ..numerics.lbfgs import LBFGS
+from .losses import LOSSES, Loss, LossSums, Weights, curvature
+from .ridge import RidgeFit, ridge_sums
+from .stream import Rows, Stream, fold
+from .tuning import Tried
+
+_MAX_PASSES = 1000
+_FACTORED_TOLERANCE = 1e-6  # factors have no unique minimum whose digits would be worth a pass
+_TRIAL_PASSES = 100  # of a fit that only tells whether an alpha is good
+_NEARBY = 2.0  # ratio of penalties whose factors are taken for each other
+_HELD_OUT = 5  # every fifth row of a sample judges the penalty
+
+
+# --- other losses ---------------------------------------------------------------------------------
+def fit_loss(
+    name: str,
+    stream: Stream,
+    checkpoint: Checkpoint,
+    shape: tuple[int, int],
+    *,
+    alpha: float,
+    rank: int | None,
+    intercept: bool,
+    tolerance: float,
+    max_passes: int = _MAX_PASSES,
+    curved: Curvature | None = None,
+) -> tuple[Floats, Floats, int]:
+    """W (p, t), b (t,) and the passes taken to the minimum of a loss over a stream.
+
+    The first metric is the inverse of c Z'WZ + alpha I, c the loss's curvature; `curved` saves
+    the pass that it takes. With a rank, the descent goes on from the truncated singular value
+    decomposition of the full solution, on the factors, so its loss is below that of the
+    truncated one.
+    """
+    if curved is None:
+        curved = Curvature.of_stream(stream, checkpoint, shape[0], intercept=intercept)
+    metric = curved.metric(name, shape[1], alpha)
+    descent = _Descent(LOSSES[name], stream, checkpoint, alpha, tolerance, max_passes)
+    full = Weights(*shape, rank=None, intercept=intercept)
+    theta = checkpoint.lasting.get("full")
+    if theta is None:
+        start = np.zeros(shape[0] * shape[1] + shape[1] * intercept)
+        theta = descent.run("descent", full, start, metric.full(full))
+    if rank is None or rank >= min(shape):
+        return *full.matrix(theta), descent.passes
+    checkpoint.lasting["full"] = theta
+    W, b = full.matrix(theta)
+    left, values, right = np.linalg.svd(W, full_matrices=False)
+    root = np.sqrt(np.maximum(values[:rank], values[0] * 1e-8))
+    U, V = left[:, :rank] * root, right[:rank].T * root
+    low = Weights(*shape, rank=rank, intercept=intercept)
+    descent.tolerance = max(tolerance, _FACTORED_TOLERANCE)
+    theta = descent.run(f"rank {rank}", low, low.join([U, V], b), metric.factored(low, U, V))
+    return *low.matrix(theta), descent.passes
+
+
+class Curvature:
+    """The curvature c Z'WZ + alpha I of any loss and alpha, in the memory of one gram.
+
+    An intercept is the value at the mean row, b + m'W, which centred features do not change: the
+    curvature falls apart into that of W, from the centred gram, and c times the total weight.
+    """
+
+    def __init__(self, cholesky: InPlaceCholesky, mean: Floats, weight: float) -> None:
+        self._cholesky, self._mean, self._weight = cholesky, mean, weight
+
+    @classmethod
+    def of_stream(
+        cls, stream: Stream, checkpoint: Checkpoint, n_columns: int, *, intercept: bool
+    ) -> Curvature:
+        """From a pass over a stream, or from what a checkpoint kept of it."""
+        lasting = checkpoint.lasting
+        if "gram" in lasting:
+            gram, mean, weight = lasting["gram"].copy(), lasting["mean"], float(lasting["weight"])
+        else:
+            sums = ridge_sums(stream, checkpoint, n_columns, 0)
+            system = sums.system(intercept=intercept, signs=np.ones(n_columns), copy=False)
+            gram, mean, weight = system.gram, system.feature_mean, system.weight
+            if checkpoint.active:
+                lasting.update(gram=gram.copy(), mean=mean, weight=np.array(weight))
+        return cls(InPlaceCholesky(gram), mean, weight)
+
+    @classmethod
+    def of_ridge(cls, fit: RidgeFit) -> Curvature:
+        """From a ridge fit of the same rows, whose factor is overwritten."""
+        if fit.cholesky is None:
+            raise ValueError("the fit is of a signed map; other losses need features without signs")
+        return cls(fit.cholesky, fit.system.feature_mean, fit.system.weight)
+
+    def metric(self, name: str, n_scores: int, alpha: float) -> _Metric:
+        """About the inverse for one loss and alpha, until the next is asked for.
+
+        The factor of an alpha nearby, which is at hand, serves as well: a descent does not need
+        the exact one, and p^3 is saved.
+        """
+        c = curvature(name, n_scores)
+        if not 1 / _NEARBY <= self._cholesky.alpha * c / alpha <= _NEARBY:
+            factor_raised(self._cholesky, alpha / c)
+        return _Metric(self._cholesky, self._mean, self._weight, c)
+
+
+class _Metric:
+    """The inverse of a loss's curvature, c times what a Cholesky factor is of."""
+
+    def __init__(self, cholesky: InPlaceCholesky, mean: Floats, weight: float, c: float) -> None:
+        self._cholesky, self._mean, self._mass, self._c = cholesky, mean, c * weight, c
+
+    def full(self, weights: Weights) -> Callable[[Floats], Floats]:
+        """The metric of a gradient in W and b."""
+
+        def apply(gradient: Floats) -> Floats:
+            (W,), b = weights.split(gradient)
+            if not len(b):
+                return weights.join([self._solve(W)], b)
+            solved = self._solve(W - np.outer(self._mean, b))
+            return weights.join([solved], b / self._mass - self._mean @ solved)
+
+        return apply
+
+    def factored(self, weights: Weights, U: Floats, V: Floats) -> Callable[[Floats], Floats]:
+        """The metric of a gradient in the factors of W and b, taken at U and V."""
+        half = self._cholesky.half(U)
+        of_u = np.linalg.pinv(V.T @ V)
+        of_v = np.linalg.pinv(self._c * (half.T @ half), hermitian=True)
+
+        def apply(gradient: Floats) -> Floats:
+            (dU, dV), b = weights.split(gradient)
+            return weights.join([self._solve(dU) @ of_u, dV @ of_v], b / self._mass)
+
+        return apply
+
+    def _solve(self, B: Floats) -> Floats:
+        return self._cholesky.solve(B) / self._c
+
+
+@dataclass(eq=False)
+class _Descent:
+    """Passes of L-BFGS over a stream, each of which a checkpoint can resume."""
+
+    loss: Loss
+    stream: Stream
+    checkpoint: Checkpoint
+    alpha: float
+    tolerance: float
+    max_passes: int
+    passes: int = 0
+
+    def run(
+        self, stage: str, weights: Weights, start: Floats, metric: Callable[[Floats], Floats]
+    ) -> Floats:
+        """The parameters of the least loss."""
+        descent = LBFGS(start, metric, tolerance=self.tolerance, max_passes=self.max_passes)
+        block, resumed = self.checkpoint.resume(stage) or (0, None)
+        if resumed is not None:
+            descent.restore(resumed)
+        while not descent.done:
+            sums = LossSums(self.loss, weights, descent.trial)
+            if resumed is not None:
+                sums.restore(resumed)
+            fold(self.stream, sums, self.checkpoint, stage, start=block, beside=descent.state)
+            block, resumed = 0, None
+            value, slope = weights.penalty(descent.trial, self.alpha)
+            descent.tell(sums.value + value, sums.gradient + slope)
+        self.passes += descent.passes
+        if not descent.converged and self.max_passes == _MAX_PASSES:
+            warnings.warn(
+                f"the loss was not at its minimum after {descent.passes} passes (alpha="
+                f"{self.alpha:g}); a larger alpha or standardised columns help",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        return descent.best
+
+
+def tune_alpha(
+    name: str, sample: Rows, n_scores: int, *, intercept: bool
+) -> tuple[float, list[Tried]]:
+    """The alpha with the least loss on every fifth x of a sample, which the others fitted.
+
+    A penalty does not depend on the number of rows (it is an inverse prior variance), so that of
+    a sample serves all of them; it is measured by the mean weight of a distinct x. Rows of equal x
+    are all among the validation rows or none of them is.
+    """
+    rows = Rows(sample.Z, sample.y, sample.mass, group=sample.group)
+    group = np.arange(len(rows.Z)) if rows.group is None else rows.group
+    judges = group % _HELD_OUT == _HELD_OUT - 1
+    learners, judged = rows.where(~judges), rows.where(judges if judges.any() else ~judges)
+    if sample.counts:  # a fifth of the observations of each x, where there are five
+        fifth = np.where(rows.mass >= _HELD_OUT, rows.mass / _HELD_OUT, rows.mass * judges)
+        judged, learners = (replace(rows, weight=each) for each in (fifth, rows.mass - fifth))
+        judged, learners = (each.where(each.mass > 0) for each in (judged, learners))
+    weights = Weights(sample.Z.shape[1], n_scores, rank=None, intercept=intercept)
+    nothing = Checkpoint(None, 0.0, {})
+    of_x: Floats = np.bincount(group, rows.weight).astype(float)
+    unit = 1.0 if sample.counts else float(of_x.mean() / effective_share(of_x))
+    lengths = np.square(rows.Z, dtype=np.float64).sum(axis=1)
+    scale = unit * (float(lengths[np.unique(group, return_index=True)[1]].mean()) or 1.0)
+    curved = Curvature.of_stream(learners, nothing, weights.shape[0], intercept=intercept)
+    tried: list[Tried] = []
+    for exponent in range(1, -5, -1):
+        alpha = scale * 10.0**exponent
+        W, b, _ = fit_loss(
+            name,
+            learners,
+            nothing,
+            weights.shape,
+            alpha=alpha,
+            rank=None,
+            intercept=intercept,
+            tolerance=1e-6,
+            max_passes=_TRIAL_PASSES,
+            curved=curved,
+        )
+        sums = LossSums(LOSSES[name], weights, weights.join([W], b))
+        sums.add(judged.Z, judged.y, judged.weight)
+        mean = sums.value / judged.mass.sum()
+        tried.append(Tried("alpha", alpha, mean, f"mean {name} loss of validation rows"))
+        if mean > 1.02 * min(each.score for each in tried):
+            break
+    return min(tried, key=lambda each: each.score).value, tried

@@ -1,0 +1,250 @@
+"""`KernelRegressor`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from .._typing import Floats
+from ..data.blocks import Block
+from ..data.checkpoint import Checkpoint
+from ..data.summary import Once, Survey
+from ..maps.base import FeatureMap
+from ..numerics.blas import on_one_thread
+from .base import JUDGED_FEATURES, MEAN_ROWS, KernelModel
+from .cluster import lazily
+from .ridge import Posterior, noise_variance, ridge_sums
+from .ridge_path import MAX_PATH
+from .ridge_sums import NormalSums
+from .stream import Rows, fold
+
+_LARGEST_TARGET = 1e150  # squares of larger ones overflow
+
+
+class KernelRegressor(RegressorMixin, KernelModel):
+    """Kernel ridge regression at linear cost, on more rows than memory.
+
+    Minimises sum_i w_i (y_i - f(x_i))^2 + alpha |v|^2 for f(x) = z(x)'v + b, b free: kernel ridge
+    regression with the kernel z'z, exactly. Features are made in blocks and folded into sums of
+    p^2 numbers; n p^2 multiply-adds for n rows and p columns, then p^3. Signed maps are solved in
+    their indefinite inner product.
+
+    Parameters
+    ----------
+    features : FeatureMap, default KernelFeatures()
+        Learns from at most 20,000 rows. Where its kernel is None, a Gaussian kernel's length
+        scale is chosen between 0.25 and 2 median distances; a given kernel is never changed.
+        Where its random state is None, it is 0.
+    alpha : float, sequence of floats, or "auto"
+        Of several, the best for rows that are left out in turn with all of their copies: every row
+        where there are few, those of a sample where there are many. For a long iterator, which
+        is read once, the one under which all targets are most likely. Errors of several targets
+        count relative to the variance of each.
+    fit_intercept : bool
+    dtype : "float32", "float64" or None
+        The precision of rows and features; None is that of X. Sums are always in double precision.
+        "float32" takes half the time and is as accurate as features of a kernel are. Columns that
+        lie far from 0 are centred in double precision before they are rounded; so they are by
+        `features_.transform`, but its `basis_` is of centred rows.
+    checkpoint : path or None
+        A file from which the same fit goes on after an interruption, to the same bits; it is
+        removed when the fit is over. A disk that is full later on is warned of, and ends no fit.
+    checkpoint_interval : float, seconds between writes at least
+    verbose : bool, progress on stderr
+
+    Attributes
+    ----------
+    features_ : the fitted map
+    coef_ : (p,) or (t, p)
+    intercept_ : float or (t,)
+    alpha_ : float
+    noise_ : float or (t,), the variance of the noise, RSS / (n - df)
+    tuning_ : list of what was tried for bandwidth and alpha
+
+    Notes
+    -----
+    A `sample_weight` of w is w copies of a row, and only ratios of weights matter: copies tell
+    nothing new. But where few different x repeat, as in a table of yes and no, a weight counts
+    observations, each of which tells something. For `return_std`
+    the model keeps 8 p^2 bytes up to 8192 columns.
+
+    Examples
+    --------
+    >>> X = np.linspace(-3, 3, 200)[:, None]
+    >>> model = KernelRegressor().fit(X, np.sin(2 * X[:, 0]))
+    >>> bool(abs(model.predict([[1.0]])[0] - np.sin(2.0)) < 1e-3)
+    True
+    """
+
+    def __init__(
+        self,
+        features: FeatureMap | None = None,
+        *,
+        alpha: Any = "auto",
+        fit_intercept: bool = True,
+        dtype: str | None = None,
+        checkpoint: Any = None,
+        checkpoint_interval: float = 60.0,
+        verbose: bool = False,
+    ) -> None:
+        self.features = features
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.dtype = dtype
+        self.checkpoint = checkpoint
+        self.checkpoint_interval = checkpoint_interval
+        self.verbose = verbose
+
+    _target_rules: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to arrays, a file or a stream of blocks.
+
+        Parameters
+        ----------
+        X : array, CSR matrix, memory map, DataFrame; a path; blocks (X, y) or (X, y, weight); or a
+            Dask array or DataFrame, whose partitions are folded where they are
+        y : (n,) or (n, t); for a file the name of its column
+        sample_weight : (n,) or None; for a file the name of its column
+        """
+        self._fit(X, y, sample_weight).remove()
+        return self
+
+    @on_one_thread
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Checkpoint:
+        """`fit`, with its checkpoint still there for whoever has yet to store the model."""
+        self._check()
+        data = self._source(X, y, sample_weight)
+        checkpoint = self._opened_checkpoint(data)
+        look = self._look(data, checkpoint, labels=False)
+        self._begin(look)
+        stream = self._stream(data, look, self._encoded)
+        p, t = self.features_.n_columns_, len(self._shift)
+        sums = ridge_sums(stream, checkpoint, p, t)
+        sample = self._sample(look, whole=not isinstance(data, Once))
+        self._finish(sums, sample, look.distinct_share, copy=False)
+        return checkpoint
+
+    @on_one_thread
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Add rows to the batches before; a solution (p^3) each time.
+
+        The first batch decides the map; a call of `fit` in between begins anew.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or DataFrame (n, d)
+        y : (n,) or (n, t)
+        sample_weight : (n,) or None
+        """
+        self._check()
+        first = not hasattr(self, "_sums")
+        data = self._source(X, y, sample_weight, reset=first)
+        nothing = Checkpoint(None, 0.0, {})
+        look = self._look(data, nothing, labels=False)
+        if first:
+            self._begin(look)
+        added = NormalSums(self.features_.n_columns_, len(self._shift))
+        fold(self._stream(data, look, self._encoded), added, nothing, "sums")
+        look, whole = self._with_batches(added, look)
+        self._finish(added, self._sample(look, whole=whole), look.distinct_share, copy=True)
+        self._keep_batches(added, look, whole)
+        return self
+
+    def _begin(self, look: Survey) -> None:
+        targets = _targets(look.drawn.y)
+        self._single = targets.ndim == 1
+        # Products of centred targets keep their digits, whatever the mean of y is.
+        columns = targets.reshape(len(targets), -1)
+        largest = np.abs(columns).max(axis=0)
+        if (low := largest[(largest > 0) & (largest < 1 / _LARGEST_TARGET)]).size:
+            raise ValueError(f"y is {low[0]:g} at most: squares underflow; divide it by its spread")
+        self._shift = np.zeros(columns.shape[1])
+        if self.fit_intercept:
+            # About the mean will do; summed exactly, it has the same bits in any order of the rows.
+            mass = look.drawn.weight[:MEAN_ROWS]
+            total = math.fsum(mass)
+            self._shift = np.array([math.fsum(mass * y) / total for y in columns[:MEAN_ROWS].T])
+        self._fit_map(look)
+
+    def _n_left_out(self, p: int) -> int:
+        # One number a row is quickly judged: then every row that there is, if these are not many.
+        return max(super()._n_left_out(p), JUDGED_FEATURES // p)
+
+    def _encoded(self, block: Block) -> tuple[Any, Any]:
+        targets = _targets(block.y).reshape(len(block), -1)
+        if targets.shape[1] != len(self._shift):
+            raise ValueError(
+                f"y has {targets.shape[1]} targets, and the rows before had {len(self._shift)}"
+            )
+        return targets - self._shift, block.weight
+
+    def _finish(self, sums: NormalSums, sample: Rows, distinct_share: float, *, copy: bool) -> None:
+        fit = self._solve(sums, sample, distinct_share, copy=copy)
+        noise = noise_variance(fit, sample)
+        intercept = fit.intercept + self._shift
+        self.coef_ = fit.coefficients[:, 0] if self._single else fit.coefficients.T
+        self.intercept_ = float(intercept[0]) if self._single else intercept
+        self.noise_ = float(noise[0]) if self._single else noise
+        self._posterior = Posterior.of(fit)
+
+    @lazily
+    @on_one_thread
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """f(x), (n,) or (n, t), and the standard deviation of f(x) given the data.
+
+        The deviation is that of the function, as a Gaussian process with prior f ~ N(0, noise_ /
+        alpha z'z) and a flat prior for the intercept sees it: the square root of
+        noise_ (z'(G + alpha I)^-1 z + 1 / n) with centred z and G. It does not include the noise:
+        a new observation deviates by sqrt(std^2 + noise_).
+
+        Parameters
+        ----------
+        X : array, CSR matrix, DataFrame; a path; or blocks
+        return_std : bool
+        """
+        check_is_fitted(self)
+        posterior = self._deviations() if return_std else None
+        means = [np.empty((0, np.atleast_2d(self.coef_).shape[0]))]
+        deviations = [np.empty(0)]
+        for Z in self._predicted_blocks(X):
+            means.append(self._scored(Z))
+            if posterior is not None:
+                deviations.append(posterior(Z))
+        mean = np.concatenate(means)
+        mean = mean[:, 0] if self._single else mean
+        if posterior is None:
+            return mean
+        spread = np.concatenate(deviations)
+        noise = np.sqrt(self.noise_)
+        return mean, spread * noise if self._single else np.outer(spread, noise)
+
+    def _deviations(self) -> Any:
+        if self._posterior is None:
+            raise ValueError(
+                f"return_std=True needs a map without negative weights and of at most {MAX_PATH} "
+                f"columns; KernelFeatures(n_components=1024) is one"
+            )
+        return self._posterior.deviations
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _targets(y: Any) -> Floats:
+    targets = np.asarray(y, dtype=np.float64)
+    if not np.isfinite(targets).all():
+        raise ValueError("y has a missing or infinite value; leave those rows out")
+    largest = float(np.abs(targets).max(initial=0.0))
+    if largest > _LARGEST_TARGET:
+        raise ValueError(
+            f"y has values up to {largest:g}, whose squares overflow; divide it by its spread"
+        )
+    return targets

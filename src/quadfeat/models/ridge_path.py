@@ -1,0 +1,127 @@
+"""Ridge regression for every penalty from one factorisation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .._typing import Floats, Matrix
+from ..numerics.factorisations import Factors, Indefinite, Tridiagonal
+from .ridge_sums import RidgeSystem
+
+MAX_PATH = 8192  # columns up to which a whole path comes from one factorisation
+MAX_LEVERAGE = 1 - 1e-12  # what rounding may make 1 or more is below it
+
+
+class RidgePath:
+    """Weights, degrees of freedom and leverages for any alpha.
+
+    For plain maps the Gram matrix is made tridiagonal once, G = Q T Q' (4/3 p^3); then every
+    alpha takes O(p t) for the weights and O(p) for the degrees of freedom. Signed maps take one
+    symmetric indefinite factorisation and inverse (p^3 each) per alpha.
+
+    Parameters
+    ----------
+    system : RidgeSystem, which is left as it was
+    """
+
+    def __init__(self, system: RidgeSystem) -> None:
+        self._system, self.units = system, system.units
+        self.signed = bool((system.signs < 0).any())
+        self._factors: Factors
+        if self.signed:
+            self._factors = Indefinite(system.gram, system.signs)
+        else:
+            self._factors = Tridiagonal(system.gram)
+        self._cross = self._factors.rotate(system.cross)
+
+    def weights(self, alpha: float) -> Floats:
+        """v, (p, t)."""
+        return self._factors.rotate_back(self._factors.solve(alpha, self._cross))
+
+    def freedom(self, alpha: float) -> float:
+        """The trace of the hat matrix; an intercept counts as one."""
+        p = len(self._cross)
+        return p - alpha * self._factors.trace(alpha) + self._system.intercept
+
+    def squares(self, alpha: float) -> Floats:
+        """The weighted sum of squared residuals of each target, (t,)."""
+        solved = self._factors.solve(alpha, self._cross)
+        explained = (solved * self._cross).sum(axis=0)
+        penalty = (solved * self._factors.signs[:, None] * solved).sum(axis=0)
+        total = self._system.target_square
+        # The difference of nearly equal sums is known to their rounding only.
+        return np.maximum(total - explained - alpha * penalty, np.finfo(float).eps * total)
+
+    def evidence(self, alphas: Floats) -> Floats:
+        """How unlikely each alpha makes the targets, on the scale of a variance; for plain maps.
+
+        exp(-2 log L / (n - m)) of the restricted likelihood L of weights v ~ N(0, s^2 / alpha I)
+        and noise of variance s^2, each target with its own most likely s^2 (Patterson and Thompson,
+        1971), m the number of intercepts: (y'y - c'v) / n times det(I + G / alpha)^(1 / (n - m)).
+        Infinite where alpha is too small for the rounding.
+        """
+        return np.array([self._evidence(alpha) for alpha in alphas])
+
+    def _evidence(self, alpha: float) -> float:
+        system, p = self._system, len(self._cross)
+        try:
+            solved = self._factors.solve(alpha, self._cross)
+            volume = self._factors.log_determinant(alpha) - p * np.log(alpha)
+        except np.linalg.LinAlgError:
+            return np.inf
+        total = system.target_square
+        left = np.maximum(total - (solved * self._cross).sum(axis=0), np.finfo(float).eps * total)
+        mean = np.log(np.maximum(left / system.weight, np.finfo(float).tiny)).mean()
+        return float(np.exp(mean + volume / max(system.n_rows - system.intercept, 1.0)))
+
+    def loo_squares(
+        self,
+        Z: Matrix,
+        Y: Floats,
+        weight: Floats | None,
+        alphas: Floats,
+        units: Any = 1.0,
+        left: Floats | None = None,
+    ) -> Floats:
+        """The weighted squares of exact leave-one-out residuals of these rows, one per alpha.
+
+        `units` are those that the squares of each target are measured in, (t,); `left` is how much
+        of each weight is left out, by default all.
+        """
+        mass = np.ones(len(Z)) if weight is None else weight
+        weight = weight if left is None else left
+        return np.array(
+            [
+                np.inf if found is None else float((mass[:, None] * (Y - found) ** 2 / units).sum())
+                for found in self.left_out(Z, Y, weight, alphas)
+            ]
+        )
+
+    def left_out(
+        self, Z: Matrix, Y: Floats, weight: Floats | None, alphas: Floats
+    ) -> Iterator[Floats | None]:
+        """What is predicted for each of these rows when left out, for one alpha after another.
+
+        A residual r of leverage h becomes r / (1 - w h) when its row is left out with all of its
+        weight w: a copy that stays would tell its value. None where alpha is too small for the
+        rounding.
+        """
+        system = self._system
+        rows = np.asarray(Z, dtype=np.float64) - system.feature_mean
+        rotated = self._factors.rotate(rows.T)
+        for alpha in alphas:
+            try:
+                solved = self._factors.solve(alpha, rotated)
+                fitted = solved.T @ self._cross + system.target_mean
+            except np.linalg.LinAlgError:
+                yield None
+                continue
+            leverage = np.einsum("ij,ij->j", rotated, solved) + system.intercept_leverage
+            if weight is not None:
+                leverage *= weight
+            if not self.signed:  # where a leverage may be above 1
+                leverage = np.minimum(leverage, MAX_LEVERAGE)
+            yield Y - (Y - fitted) / (1 - leverage)[:, None]

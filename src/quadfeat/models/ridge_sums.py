@@ -1,0 +1,206 @@
+"""The sums that ridge regression needs: added block by block, merged in any order."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from .._typing import Floats, Matrix
+from ..numerics.blas import on_one_thread, share
+
+_PANEL = 1024  # columns of a product at a time; its scratch stays small beside the sum
+_TILE = 256  # at least; smaller ones take longer in sum
+_CANCELLED = 1e-13  # share of the squares below which a difference of them is rounding
+_FAR = 32  # powers of two from 1 on which squares and sums of float32 may over- or underflow
+
+
+class NormalSums:
+    """Z'WZ, Z'WY and what centring needs, of rows that are seen once and forgotten.
+
+    Products are taken in the precision of the features and added up in float64: a float32 sum
+    over many rows is no longer positive definite. Memory is one float64 (p, p) array, of which
+    the lower triangle counts, and 8 MB per thread at most. n p^2 multiply-adds for n rows.
+
+    Parameters
+    ----------
+    n_columns : int, p
+    n_targets : int, t
+
+    Examples
+    --------
+    >>> sums = NormalSums(2, 1)
+    >>> sums.add(np.array([[1.0, 2.0]]), np.array([[3.0]]))
+    >>> sums.cross
+    array([[3.],
+           [6.]])
+    """
+
+    def __init__(self, n_columns: int, n_targets: int) -> None:
+        self.gram: Floats = np.zeros((n_columns, n_columns))
+        self.cross: Floats = np.zeros((n_columns, n_targets))
+        self.feature_sum: Floats = np.zeros(n_columns)
+        self.target_sum: Floats = np.zeros(n_targets)
+        self.target_square: Floats = np.zeros(n_targets)
+        self.weight = 0.0
+        self.weight_square = 0.0  # the sum of the squared weights
+
+    @on_one_thread
+    def add(self, Z: Matrix, Y: Matrix, weight: Floats | None = None) -> None:
+        """Add rows: features (n, p), targets (n, t), weights (n,); no target counts if t is 0."""
+        Y = np.asarray(Y, dtype=np.float64) if len(self.target_sum) else np.empty((len(Z), 0))
+        root = np.ones(len(Z)) if weight is None else np.sqrt(weight)
+        narrow, unit = narrowed(root, Z.dtype)
+        if weight is not None:
+            Z = Z * narrow[:, None]
+            Y = Y * root[:, None]
+        self._add_gram(Z, float(unit**2))
+        targets, scale = narrowed(Y, Z.dtype)
+        self.cross += (Z.T @ targets) * (scale * unit)
+        self.feature_sum += (Z.T @ narrow) * unit**2
+        self.target_sum += Y.T @ root
+        self.target_square += np.einsum("ij,ij->j", Y, Y)
+        self.weight += float(root @ root)
+        self.weight_square += len(Z) if weight is None else float(weight @ weight)
+
+    def _add_gram(self, Z: Matrix, factor: float) -> None:
+        p = Z.shape[1]
+        width = int(np.clip(-(-p // 4), _TILE, _PANEL))
+        cuts = [slice(start, min(start + width, p)) for start in range(0, p, width)]
+        # Those on the diagonal are last: NumPy takes a symmetric product, which is half the work.
+        tiles = [(rows, columns) for i, rows in enumerate(cuts) for columns in cuts[:i]]
+
+        def add(tile: tuple[slice, slice]) -> None:
+            rows, columns = tile
+            found = Z[:, rows].T @ Z[:, columns]
+            self.gram[tile] += found if factor == 1.0 else found.astype(np.float64) * factor
+
+        share(add, tiles + [(each, each) for each in cuts])
+
+    @property
+    def n_rows(self) -> float:
+        """The effective number of rows, (sum w)^2 / sum w^2 (Kish, 1965)."""
+        return self.weight**2 / self.weight_square
+
+    def blank(self) -> Callable[[], NormalSums]:
+        """Makes sums of this kind without rows; small, so that it can travel."""
+        return functools.partial(NormalSums, *self.cross.shape)
+
+    def merge(self, other: NormalSums) -> None:
+        """Add the sums of other rows; the order of merging changes only the rounding."""
+        for name, value in other._arrays().items():
+            getattr(self, name).__iadd__(value)
+        self.weight += other.weight
+        self.weight_square += other.weight_square
+
+    def _arrays(self) -> dict[str, Floats]:
+        names = ("gram", "cross", "feature_sum", "target_sum", "target_square")
+        return {name: getattr(self, name) for name in names}
+
+    def state(self) -> dict[str, Any]:
+        """Arrays that `from_state` makes the same sums of, to the bit."""
+        counts = {"weight": self.weight, "weight_square": self.weight_square}
+        return {**self._arrays(), **{name: np.array(value) for name, value in counts.items()}}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """The sums whose `state` this is; its arrays become theirs."""
+        sums = cls.__new__(cls)
+        for name in ("gram", "cross", "feature_sum", "target_sum", "target_square"):
+            setattr(sums, name, state[name])
+        sums.weight = float(state["weight"])
+        if "weight_square" in state:
+            sums.weight_square = float(state["weight_square"])
+        else:  # files of version 0.1.0 hold a number of rows
+            sums.weight_square = sums.weight**2 / float(state["n_rows"])
+        return sums
+
+    def system(
+        self, *, intercept: bool, signs: Floats, copy: bool, distinct_share: float = 1.0
+    ) -> RidgeSystem:
+        """The normal equations, of centred features and targets if there is an intercept.
+
+        Parameters
+        ----------
+        intercept : bool
+        signs : (p,) +1 or -1, of the feature map
+        copy : bool, False to centre in the sums' own memory, which ends them
+        distinct_share : float, of the rows that were added; a copy tells nothing new
+        """
+        gram = self.gram.copy() if copy else self.gram
+        cross, target_square = self.cross, self.target_square
+        feature_mean, target_mean = np.zeros(len(gram)), np.zeros(cross.shape[1])
+        if intercept:
+            feature_mean = self.feature_sum / self.weight
+            target_mean = self.target_sum / self.weight
+            cross = cross - np.outer(self.feature_sum, target_mean)
+            about = target_square - target_mean * self.target_sum
+            # What is left of a constant target is rounding.
+            target_square = np.where(about > _CANCELLED * target_square, about, 0.0)
+            for start in range(0, len(gram), _PANEL):
+                some = slice(start, start + _PANEL)
+                gram[start:, some] -= np.outer(self.feature_sum[start:], feature_mean[some])
+        return RidgeSystem(
+            gram,
+            cross,
+            target_square,
+            feature_mean,
+            target_mean,
+            self.weight,
+            distinct_share * self.n_rows,
+            intercept,
+            signs,
+        )
+
+
+def narrowed(values: Matrix, dtype: Any) -> tuple[Matrix, Any]:
+    """Values in a precision whose range they may exceed, and what to multiply products by.
+
+    That is a power of two for each column, and 1 where the range is wide enough.
+    """
+    largest = np.abs(values).max(axis=0, initial=0.0)
+    exponent = np.frexp(largest)[1]
+    exponent = np.where(np.abs(exponent) > _FAR, exponent, 0)
+    if np.dtype(dtype) == np.float64 or not exponent.any():
+        return values.astype(dtype, copy=False), np.float64(1.0)
+    return np.ldexp(values, -exponent).astype(dtype), np.ldexp(1.0, exponent)
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeSystem:
+    """What is left to solve: (gram + alpha diag(signs)) v = cross; `gram` has a lower triangle."""
+
+    gram: Floats
+    cross: Floats
+    target_square: Floats
+    feature_mean: Floats
+    target_mean: Floats
+    weight: float  # of all rows
+    n_rows: float  # effective number of distinct rows
+    intercept: bool
+    signs: Floats
+
+    @property
+    def scale(self) -> float:
+        """The trace of the gram, which penalties are measured by; 1 where it is 0."""
+        return float(np.trace(self.gram)) or 1.0
+
+    @property
+    def units(self) -> Floats:
+        """What errors of each target count by, (t,): of several, the variance of each is one."""
+        variance = self.target_square / self.weight
+        several = len(variance) > 1
+        return np.where((variance > 0) & several, len(variance) * variance, 1.0)
+
+    @property
+    def intercept_leverage(self) -> float:
+        """What the intercept adds to the leverage of every row of weight 1."""
+        return 1 / self.weight if self.intercept else 0.0
+
+    @property
+    def mean_weight(self) -> float:
+        """The weight of a typical distinct row, the unit of weights and penalties."""
+        return self.weight / self.n_rows

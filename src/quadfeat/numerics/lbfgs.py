@@ -1,0 +1,136 @@
+"""L-BFGS as a value: it asks for one function value and gradient at a time, and can be stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+
+from .._typing import Floats
+
+_PAIRS = (10, 100)  # of steps and gradient changes that are kept: least and most
+_PAIR_VALUES = 10**6  # numbers that those beyond the least may be
+_DECREASE = 1e-4  # share of the promised decrease that a step must bring
+_ROUNDING = 64 * float(np.finfo(float).eps)
+_STALLED = 1e-9  # share of the value below which such an end counts as the minimum
+_SHORTEST = 1e-6  # step below which noise in the gradient, not the direction, is to blame
+
+
+class LBFGS:
+    """Minimises a smooth function whose value and gradient each take a pass over the data.
+
+    Ask for the gradient at `trial`, tell it, and repeat until `done`. The first metric is the
+    caller's `precondition`, scaled as Nocedal (1980) does; steps are halved, or cut to the
+    minimum of a parabola, until they bring enough decrease (Armijo). `state` holds all of it, so
+    a run that was stored and loaded goes on to the same bits.
+
+    Parameters
+    ----------
+    start : (m,) array
+    precondition : function of a (m,) gradient, about the inverse Hessian times it
+    tolerance : float
+        Done when the decrease promised by the quadratic model is below this share of the value.
+    max_passes : int, values and gradients asked for
+    """
+
+    def __init__(
+        self,
+        start: Floats,
+        precondition: Callable[[Floats], Floats],
+        *,
+        tolerance: float,
+        max_passes: int,
+    ) -> None:
+        self._precondition, self._tolerance, self._max_passes = precondition, tolerance, max_passes
+        self._memory = int(np.clip(_PAIR_VALUES // max(len(start), 1), *_PAIRS))
+        self.trial = start.copy()
+        self.best = start.copy()
+        self.value = np.inf
+        self.passes = 0
+        self.done = False
+        self.converged = False
+        self._gradient: Floats = np.zeros_like(start)
+        self._direction: Floats = np.zeros_like(start)
+        self._slope = 0.0
+        self._step = 1.0
+        self._steps: list[Floats] = []
+        self._changes: list[Floats] = []
+
+    def tell(self, value: float, gradient: Floats) -> None:
+        """The value and gradient at `trial`; sets the next `trial`, or `done`."""
+        self.passes += 1
+        if self.passes == 1 or self._is_lower(value, gradient):
+            self._accept(value, gradient)
+        else:
+            self._shorten(value)
+        if self.passes >= self._max_passes:
+            self.done = True
+        self.trial = self.best + self._step * self._direction
+
+    def _is_lower(self, value: float, gradient: Floats) -> bool:
+        if value <= self.value + _DECREASE * self._step * self._slope:
+            return True
+        # Where values differ by rounding only, slopes still tell (Hager and Zhang 2005).
+        level = value <= self.value + _ROUNDING * abs(self.value)
+        return level and float(gradient @ self._direction) <= (2 * _DECREASE - 1) * self._slope
+
+    def _accept(self, value: float, gradient: Floats) -> None:
+        step, change = self.trial - self.best, gradient - self._gradient
+        curved = step @ change > 1e-14 * (change @ change) ** 0.5 * (step @ step) ** 0.5
+        if self.passes > 1 and curved and change @ change > np.finfo(change.dtype).tiny:
+            self._steps = [*self._steps, step][-self._memory :]
+            self._changes = [*self._changes, change][-self._memory :]
+        self.best, self.value, self._gradient = self.trial, value, gradient
+        self._direction = -self._metric(gradient)
+        self._slope = float(self._direction @ gradient)
+        self._step = 1.0
+        if -0.5 * self._slope <= self._tolerance * abs(value):
+            self.done = self.converged = True
+
+    def _shorten(self, value: float) -> None:
+        excess = value - self.value - self._step * self._slope
+        tenth = 0.1 * self._step
+        parabola = -0.5 * self._slope * self._step**2 / excess if np.isfinite(excess) else tenth
+        # Before the first pair nothing tells the scale of a step where there is no preconditioner;
+        # the parabola does, however short it is.
+        least = tenth if self._steps else 0.0
+        self._step = float(np.clip(parabola, least, 0.5 * self._step))
+        if self._steps and self._step < _SHORTEST:
+            self.done = True
+            noise = max(1e3 * self._tolerance, _STALLED)
+            self.converged = -0.5 * self._slope <= noise * abs(self.value)
+
+    def _metric(self, gradient: Floats) -> Floats:
+        """The two loops of Nocedal (1980)."""
+        q, kept = gradient.copy(), []
+        for step, change in zip(reversed(self._steps), reversed(self._changes), strict=True):
+            share = (step @ q) / (step @ change)
+            q -= share * change
+            kept.append(share)
+        r = self._precondition(q)
+        if self._steps:
+            step, change = self._steps[-1], self._changes[-1]
+            r = r * ((step @ change) / (change @ self._precondition(change)))
+        for step, change, share in zip(self._steps, self._changes, reversed(kept), strict=True):
+            r = r + (share - (change @ r) / (step @ change)) * step
+        return r
+
+    def state(self) -> dict[str, Any]:
+        """Arrays from which `restore` goes on."""
+        numbers = [self.value, self._slope, self._step, self.passes, self.done, self.converged]
+        return {
+            "numbers": np.array(numbers, dtype=np.float64),
+            "vectors": np.stack([self.trial, self.best, self._gradient, self._direction]),
+            "pairs": np.array([*self._steps, *self._changes]).reshape(-1, len(self.best)),
+        }
+
+    def restore(self, state: dict[str, Any]) -> Self:
+        """Take over what `state` gave, with this object's own preconditioner."""
+        self.value, self._slope, self._step = (float(x) for x in state["numbers"][:3])
+        self.passes = int(state["numbers"][3])
+        self.done, self.converged = (bool(x) for x in state["numbers"][4:])
+        self.trial, self.best, self._gradient, self._direction = state["vectors"].copy()
+        half = len(state["pairs"]) // 2
+        self._steps, self._changes = list(state["pairs"][:half]), list(state["pairs"][half:])
+        return self

@@ -1,0 +1,204 @@
+"""Displays: pictures drawn from records, never from live arrays."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from .._checks import check_count, generator
+from ..kernels.base import Kernel
+from ..maps.base import FeatureMap
+from ..maps.grids import DenseGrid
+from .style import CYCLE, PEER
+
+
+class CompareDisplay:
+    """Error against columns for several maps, from the records of `quadfeat demo` or a benchmark.
+
+    Parameters
+    ----------
+    records : iterable of dict
+        Each with "map", "columns" and the error named by `error`. Records without it are left out.
+    error : str
+        "rms" or "max".
+    order : list of str or None
+        The maps in the order of the legend, so that several pictures share their styles; None
+        ranks them as they end on the right.
+    """
+
+    def __init__(
+        self,
+        records: Iterable[dict[str, Any]],
+        *,
+        error: str = "rms",
+        order: list[str] | None = None,
+    ) -> None:
+        self.records = [record for record in records if record.get(error)]
+        self.error = error
+        self.order = order
+
+    @classmethod
+    def from_records(
+        cls,
+        records: Iterable[dict[str, Any]],
+        *,
+        error: str = "rms",
+        order: list[str] | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """Make the display and draw it."""
+        return cls(records, error=error, order=order).plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw on `ax`, or on a new figure; the result has `ax_` and `figure_`."""
+        import matplotlib.pyplot as plt
+        from matplotlib.ticker import NullLocator, ScalarFormatter
+
+        if ax is None:
+            _, ax = plt.subplots(figsize=(8, 5), layout="constrained")
+        curves: dict[str, list[tuple[int, float]]] = {}
+        for record in self.records:
+            curves.setdefault(record["map"], []).append((record["columns"], record[self.error]))
+        # Listed as they end on the right, worst first, so that the legend reads like the picture.
+        ranked = self.order or sorted(curves, key=lambda name: -curves[name][-1][1])
+        own = itertools.cycle(CYCLE)
+        for name in ranked:
+            if name not in curves:
+                continue
+            columns, errors = zip(*sorted(curves[name]), strict=True)
+            if "sklearn" in name:
+                (colour, line), marker = PEER, "o" if "RBF" in name else "s"
+            else:
+                colour, marker, line = next(own)
+            ax.plot(columns, errors, line, color=colour, marker=marker, markersize=6, label=name)
+        ax.set(xscale="log", yscale="log", xlabel="feature columns")
+        ax.set_ylabel({"rms": "RMS", "max": "largest"}[self.error] + " kernel error on test pairs")
+        widths = {c for curve in curves.values() for c, _ in curve}
+        # Powers of two are ticks enough where there are any; other widths might overlap.
+        ax.set_xticks(sorted({c for c in widths if c & (c - 1) == 0} or widths))
+        ax.xaxis.set_major_formatter(ScalarFormatter())
+        ax.xaxis.set_minor_locator(NullLocator())
+        ax.grid(True, which="major", color="#dddddd", linewidth=0.7)
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+class ErrorDisplay:
+    """Promised against observed error: what a certificate says, and what was seen.
+
+    `from_estimator` draws the error of pairs against their distance, under the certificate where
+    the map has one; `from_tolerances` draws, for each tolerance asked of `DenseGrid.for_tolerance`,
+    the error promised and the largest one seen, beside the line y = x.
+
+    Parameters
+    ----------
+    records : iterable of dict
+        With "x" (a distance or a tolerance), "observed", and "promised" or None.
+    against : str
+        "distance" or "tolerance".
+    """
+
+    def __init__(self, records: Iterable[dict[str, Any]], *, against: str) -> None:
+        self.records = list(records)
+        self.against = against
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: FeatureMap,
+        X: Any,
+        *,
+        n_pairs: int = 4000,
+        random_state: Any = 0,
+        ax: Any = None,
+    ) -> Self:
+        """Draw the error of pairs of rows of X against the distance between them."""
+        check_count("n_pairs", n_pairs, example=4000)
+        rng = generator(random_state)
+        every = estimator._dense(X)
+        rows = every[rng.permutation(len(every))[: int(np.sqrt(2 * n_pairs)) + 2]]
+        left, right = np.triu_indices(len(rows), 1)
+        gaps = np.linalg.norm(rows[left] - rows[right], axis=1)
+        Z = estimator._features(rows)
+        errors = np.abs((Z * estimator.signs_) @ Z.T - estimator.kernel_(rows))[left, right]
+        try:
+            promised = float(estimator.certificate(X).value)
+        except ValueError:
+            promised = None
+        at_zero = estimator.kernel_.at_zero(rows.shape[1])
+        records = [
+            {"x": float(x), "observed": float(e / at_zero), "promised": promised}
+            for x, e in zip(gaps[:n_pairs], errors[:n_pairs], strict=True)
+        ]
+        return cls(records, against="distance").plot(ax=ax)
+
+    @classmethod
+    def from_tolerances(
+        cls,
+        kernel: Kernel,
+        tolerances: Sequence[float],
+        diameter: float,
+        *,
+        n_features: int = 1,
+        ax: Any = None,
+    ) -> Self:
+        """Draw what grids made for tolerances promise, and the largest error seen in the region."""
+        rng = np.random.default_rng(0)
+        directions = rng.normal(size=(20_000, n_features))
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        gaps = diameter * directions * np.sqrt(rng.random((len(directions), 1)))
+        records = []
+        for tol in tolerances:
+            grid = DenseGrid.for_tolerance(kernel, tol, diameter, n_features=n_features)
+            error = np.abs(grid.rule_(gaps) - grid.kernel_.at(gaps)).max()
+            records.append(
+                {
+                    "x": float(tol),
+                    "observed": float(error / grid.kernel_.at_zero(n_features)),
+                    "promised": float(grid.certificate(diameter=diameter).value),
+                    "columns": grid.n_columns_,
+                }
+            )
+        return cls(records, against="tolerance").plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw on `ax`, or on a new figure; the result has `ax_` and `figure_`."""
+        import matplotlib.pyplot as plt
+
+        if ax is None:
+            _, ax = plt.subplots(figsize=(6, 4.5), layout="constrained")
+        x = np.array([record["x"] for record in self.records])
+        observed = np.array([record["observed"] for record in self.records])
+        floor = 1e-17
+        if self.against == "distance":
+            ax.plot(
+                x,
+                np.maximum(observed, floor),
+                ".",
+                color="#0b3c5d",
+                alpha=0.35,
+                markersize=4,
+                label="observed, one pair each",
+            )
+            promised = self.records[0]["promised"] if self.records else None
+            if promised is not None:
+                ax.axhline(promised, color="#b3541e", label=f"certificate, {promised:.2g}")
+            ax.set(xlabel="distance |x - y|", yscale="log")
+        else:
+            promised = np.array([record["promised"] for record in self.records])
+            span = [x.min(), x.max()]
+            ax.plot(span, span, ":", color="#777777", label="y = x")
+            ax.plot(x, promised, "s-", color="#b3541e", label="promised")
+            ax.plot(x, np.maximum(observed, floor), "o--", color="#0b3c5d", label="largest seen")
+            ax.set(xlabel="tolerance asked for", xscale="log", yscale="log")
+        ax.set_ylabel("kernel error relative to k(0)")
+        ax.grid(True, color="#dddddd", linewidth=0.7)
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.legend(frameon=False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

@@ -1,0 +1,155 @@
+"""Constructions on grids: pure functions that take rules and return rules."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from math import comb, prod
+
+import numpy as np
+
+from .._typing import Axes, Floats
+from .rule import Rule
+
+
+def tensor(*axes: Rule) -> Rule:
+    """The product of one-dimensional rules: prod(len(axis)) nodes, one axis each.
+
+    Exact for every monomial whose exponent on each axis that axis' rule integrates; weights are
+    products, so they are positive where the factors are.
+    """
+    nodes = np.meshgrid(*(axis.nodes[:, 0] for axis in axes), indexing="ij")
+    weights = functools.reduce(np.multiply.outer, (axis.weights for axis in axes))
+    return Rule(np.stack([grid.ravel() for grid in nodes], axis=1), weights.ravel())
+
+
+def smolyak(axes: Sequence[Callable[[int], Rule]], level: int) -> Rule:
+    """The sparse grid of total level `level`: axes[i](l) is the 2**l-point rule of axis i.
+
+    The sum over levels |m| <= level of products of differences (Smolyak, 1963), by the combination
+    formula: the tensor grid of levels m has the coefficient (-1)^(A-|m|) C(d-1, A-|m|). Grids of
+    different levels share no node, because Gauss rules of different even sizes do not, so nothing
+    is left to merge. Weights are signed and sum to 1; with Gauss rules it is exact to degree
+    2 level + 1.
+    """
+    d = len(axes)
+    nodes, weights = [], []
+    for levels in _levels(d, level):
+        total = sum(levels.values())
+        coefficient = (-1) ** (level - total) * comb(d - 1, level - total)
+        if coefficient == 0:
+            continue
+        grid = tensor(*(axes[i](a) for i, a in levels.items())) if levels else None
+        block = np.zeros((1 if grid is None else len(grid), d))
+        if grid is not None:
+            block[:, list(levels)] = grid.nodes
+        nodes.append(block)
+        weights.append(coefficient * (np.ones(1) if grid is None else grid.weights))
+    return Rule(np.concatenate(nodes), np.concatenate(weights))
+
+
+def smolyak_size(d: int, level: int) -> int:
+    """How many nodes `smolyak` makes, without making them."""
+    counts = [1] + [0] * level  # coefficient of x^s: nodes at total level s
+    for _ in range(d):
+        counts = [sum(counts[s - a] * 2**a for a in range(s + 1)) for s in range(level + 1)]
+    return sum(counts[max(0, level - d + 1) :])
+
+
+def _levels(d: int, level: int, first: int = 0) -> Iterator[dict[int, int]]:
+    """Every assignment of positive levels to axes with a sum of at most `level`."""
+    yield {}
+    for i in range(first, d):
+        for own in range(1, level + 1):
+            for rest in _levels(d, level - own, i + 1):
+                yield {i: own, **rest}
+
+
+def subsample(axes: Sequence[Rule], n: int, rng: np.random.Generator) -> Rule:
+    """`n` draws from the tensor grid by its weights, without ever building the grid.
+
+    A draw and its mirror image are the same cosine, so equal draws are merged: at most `n` nodes,
+    weights positive, how often each was drawn. Its mean over draws is the grid's kernel.
+    """
+    draws = np.empty((n, len(axes)), dtype=np.int16)
+    for i, axis in enumerate(axes):
+        edges = np.cumsum(axis.weights)
+        draws[:, i] = np.searchsorted(edges / edges[-1], rng.random(n), side="right")
+    last = np.array([len(axis) - 1 for axis in axes], dtype=np.int16)
+    # Axes are mirror-symmetric, so the mirror image of index i is last - i; keep the one whose
+    # first off-centre index lies to the right.
+    side = np.sign(2 * draws - last)
+    lead = side[np.arange(n), np.argmax(side != 0, axis=1)]
+    flip = lead < 0
+    draws[flip] = last - draws[flip]
+    distinct, count = np.unique(draws, axis=0, return_counts=True)
+    nodes = np.empty(distinct.shape)
+    for i, axis in enumerate(axes):
+        nodes[:, i] = axis.nodes[distinct[:, i], 0]
+    return Rule(nodes, count / n)
+
+
+def tensor_size(axes: Sequence[Rule]) -> int:
+    """How many nodes `tensor` makes."""
+    return prod(len(axis) for axis in axes)
+
+
+def embed(rule: Rule, axes: Axes, d: int) -> Rule:
+    """The rule on `axes` as a rule in `d` dimensions, zero on all other axes."""
+    nodes = np.zeros((len(rule), d))
+    nodes[:, axes] = rule.nodes
+    return Rule(nodes, rule.weights)
+
+
+def concatenate(rules: Sequence[Rule], weights: Sequence[float]) -> Rule:
+    """The weighted sum of rules: their nodes one after another."""
+    return Rule(
+        np.concatenate([rule.nodes for rule in rules]),
+        np.concatenate([w * rule.weights for rule, w in zip(rules, weights, strict=True)]),
+    )
+
+
+def mirror(rule: Rule) -> Rule:
+    """The rule with each node's weight shared with its mirror image: the same cosines."""
+    zero = ~rule.nodes.any(axis=1)
+    return Rule(
+        np.concatenate([rule.nodes, -rule.nodes[~zero]]),
+        np.concatenate([np.where(zero, 1.0, 0.5) * rule.weights, rule.weights[~zero] / 2]),
+    )
+
+
+def fold(rule: Rule) -> Rule:
+    """The rule with equal and mirrored nodes merged, their weights added: the same cosines.
+
+    A mirror-symmetric rule of n nodes folds to n // 2 pairs and, if n is odd, the zero node; a
+    pair costs a cosine and a sine column and the zero node one, so n nodes cost n columns.
+    """
+    keys = np.abs(_projection(rule.nodes))
+    order = np.argsort(keys, kind="stable")
+    # Equal rows have keys within rounding of each other; only those are compared entry by entry.
+    close = np.diff(keys[order]) <= 1e-12 * keys[order][1:]
+    if not close.any():
+        return rule
+    starts = np.flatnonzero(np.concatenate([[True], ~close]))
+    owner = np.arange(len(rule))
+    for run in np.split(order, starts[1:]):
+        if len(run) > 1:
+            _merge_run(rule.nodes, np.sort(run), owner)
+    kept, inverse = np.unique(owner, return_inverse=True)
+    weights: Floats = np.bincount(inverse, weights=rule.weights).astype(np.float64)
+    return Rule(rule.nodes[kept], weights)
+
+
+def _projection(nodes: Floats) -> Floats:
+    """One number per node that only equal or mirrored nodes are likely to share."""
+    direction = np.random.default_rng(0).standard_normal(nodes.shape[1])
+    return np.einsum("ij,j->i", nodes, direction)
+
+
+def _merge_run(nodes: Floats, run: Axes, owner: Axes) -> None:
+    """Point every row of `run` to the first row that equals it or its mirror image."""
+    signs = np.sign(nodes[run])
+    lead = signs[np.arange(len(run)), np.argmax(signs != 0, axis=1)]
+    canonical = nodes[run] * np.where(lead < 0, -1.0, 1.0)[:, None] + 0.0
+    _, first, inverse = np.unique(canonical, axis=0, return_index=True, return_inverse=True)
+    owner[run] = run[first[inverse.ravel()]]

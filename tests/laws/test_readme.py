@@ -1,0 +1,31 @@
+"""Every Python block of the README and the documents runs, in order, and says what it claims."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def blocks(path):
+    return re.findall(r"```python\n(.*?)```", path.read_text(), flags=re.S)
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/cluster.md"])
+def test_the_documents_code_runs(name, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    namespace = {}
+    code = blocks(ROOT / name)
+    assert code
+    for block in code:
+        exec(compile(block, name, "exec"), namespace)
+
+
+def test_what_the_documents_name_exists():
+    for name in ("README.md", "CONTRIBUTING.md", "docs/cluster.md"):
+        text = (ROOT / name).read_text()
+        for target in re.findall(r"\]\((?!http|#)([^)#]+)", text):
+            assert (ROOT / target).exists(), f"{name} links to {target}"
+        for path in re.findall(r"`((?:src|tests|benchmarks|docs)/[\w./-]+)`", text):
+            assert (ROOT / path).exists(), f"{name} names {path}"

@@ -1,0 +1,216 @@
+"""What is chosen for the user: bandwidths and penalties, on rows that did not fit them."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+
+import quadfeat as qf
+from quadfeat.data.checkpoint import Checkpoint
+from quadfeat.data.sources import source
+from quadfeat.data.summary import distinct_rows, survey
+from quadfeat.models import ridge
+from quadfeat.models.descent import fit_loss, tune_alpha
+from quadfeat.models.kernel_learning import _cheap
+from quadfeat.models.ridge_sums import NormalSums
+from quadfeat.models.stream import Rows
+from quadfeat.models.tuning import penalties
+from quadfeat.numerics.factorisations import InPlaceCholesky
+
+
+def small():
+    return qf.HermiteMercer(n_components=30)
+
+
+def bandwidths(model):
+    return [each for each in model.tuning_ if each.parameter != "alpha"]
+
+
+# --- bandwidths -----------------------------------------------------------------------------------
+def test_what_varies_faster_gets_a_shorter_length_scale(rng):
+    X = rng.uniform(-1, 1, size=(400, 1))
+    slow, fast = (
+        qf.KernelRegressor(small()).fit(X, np.sin(rate * X[:, 0])).features_.kernel_.gamma
+        for rate in (1.0, 12.0)
+    )
+    assert fast > 4 * slow
+
+
+def test_the_last_bandwidth_is_the_vertex_of_the_parabola_through_the_best(rng):
+    X = rng.normal(size=(300, 2))
+    y = np.sin(2 * X).sum(axis=1) + 0.3 * rng.normal(size=300)
+    tried = bandwidths(qf.KernelRegressor(small()).fit(X, y))
+    assert len(tried) == 8  # the best of the grid is inside of it
+    power, score = np.log2([t.value for t in tried]), np.array([t.score for t in tried])
+    best = int(score[:7].argmin())
+    bend, slope, _ = np.polyfit(power[best - 1 : best + 2], score[best - 1 : best + 2], 2)
+    assert power[7] == pytest.approx(-slope / (2 * bend), rel=1e-6)
+
+
+def test_the_score_of_a_bandwidth_is_its_restricted_likelihood_at_the_best_alpha(rng):
+    X = rng.normal(size=(200, 2))
+    y = np.sin(2 * X).sum(axis=1) + 0.3 * rng.normal(size=200)
+    rows = distinct_rows(survey(source(X, y), labels=False).drawn.X)
+    median = qf.Gaussian("median").resolve(rows).gamma
+    for each in bandwidths(qf.KernelRegressor(small()).fit(X, y)):
+        features = small().set_params(kernel=qf.Gaussian(median / each.value**2))
+        Z = features.fit(rows).transform(X)
+        values, vectors = np.linalg.eigh(np.cov(Z.T, bias=True) * 200)
+        rotated = (Z - Z.mean(axis=0)) @ vectors
+        scores = []
+        for alpha in penalties(values.sum(), Z.dtype):
+            left = np.sum((y - y.mean()) ** 2) - ((rotated.T @ y) ** 2 / (values + alpha)).sum()
+            volume = np.log1p(values / alpha).sum()
+            scores.append(left / 200 * np.exp(volume / 199))
+        assert each.score == pytest.approx(min(scores), rel=1e-6)
+
+
+def test_weights_count_copies_when_a_bandwidth_is_chosen(rng):
+    # Few columns: of 30, some are as small as 5e-12 of the trace, and rounding shows in scores.
+    model = qf.KernelRegressor(small().set_params(n_components=16))
+    X, copies = rng.normal(size=(150, 2)), rng.integers(1, 9, size=150)
+    y = np.sin(2 * X).sum(axis=1) + rng.normal(size=150)
+    by_weight = clone(model).fit(X, y, sample_weight=copies)
+    by_row = clone(model).fit(np.repeat(X, copies, axis=0), np.repeat(y, copies))
+    scores = ([t.score for t in bandwidths(each)] for each in (by_weight, by_row))
+    np.testing.assert_allclose(*scores, rtol=1e-6)
+
+
+def test_a_seed_that_was_given_is_kept(rng):
+    X = rng.normal(size=(100, 2))
+    given = qf.RandomFourier(qf.Gaussian(0.5), n_components=16, random_state=3)
+    model = qf.KernelRegressor(given, alpha=0.1).fit(X, X[:, 0])
+    own = given.fit(X)  # what random nodes see of rows is how many columns they have
+    assert np.array_equal(model.features_.transform(X), own.transform(X))
+
+
+def test_the_front_door_is_tuned_with_as_many_columns_as_it_has():
+    for width, expected in ((32, 32), (1024, 1024), (10_000, 2048)):
+        cheap = _cheap(qf.KernelFeatures(n_components=width), qf.Gaussian(1.0))
+        assert cheap.n_components == expected
+
+
+# --- penalties ------------------------------------------------------------------------------------
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_least_penalty_is_as_small_as_the_rounding_of_the_sums_allows(dtype, rng):
+    # More columns than rows: most eigenvalues are zero, and half of those below it by rounding.
+    Z = rng.normal(size=(50, 400)).astype(dtype)
+    sums = NormalSums(400, 0)
+    sums.add(Z, np.empty((50, 0)))
+    system = sums.system(intercept=False, signs=np.ones(400), copy=True)
+    least = penalties(system.scale, dtype)[0]
+    InPlaceCholesky(system.gram.copy()).factor(least)
+    with pytest.raises(np.linalg.LinAlgError):
+        InPlaceCholesky(system.gram.copy()).factor(1e-7 * least)
+
+
+def test_rows_of_no_spread_are_predicted_by_the_mean(rng):
+    y = rng.normal(size=20)
+    model = qf.KernelRegressor(qf.HermiteMercer(qf.Gaussian(0.3), n_components=8))
+    np.testing.assert_allclose(model.fit(np.zeros((20, 3)), y).predict(np.zeros((2, 3))), y.mean())
+
+
+@pytest.mark.parametrize("factor", [1 / 1024, 3.0, 1e6])
+def test_weights_times_a_constant_move_alpha_and_nothing_else(factor, rng):
+    X = rng.normal(size=(200, 2))
+    y = np.sin(2 * X).sum(axis=1) + rng.normal(size=200)
+    weight = rng.uniform(0.5, 2, size=200)
+    for alpha in ("auto", 0.5):
+        features = qf.HermiteMercer(qf.Gaussian(0.3), n_components=30)
+        plain = qf.KernelRegressor(features, alpha=alpha).fit(X, y, weight)
+        scaled = qf.KernelRegressor(features, alpha=alpha)
+        if alpha != "auto":
+            scaled.set_params(alpha=alpha * factor)
+        scaled.fit(X, y, factor * weight)
+        assert scaled.alpha_ == pytest.approx(factor * plain.alpha_, rel=1e-9)
+        assert scaled.noise_ == pytest.approx(plain.noise_, rel=1e-9)
+        for one, two in zip(*(m.predict(X, return_std=True) for m in (plain, scaled)), strict=True):
+            np.testing.assert_allclose(one, two, rtol=1e-8, atol=1e-10)
+
+
+def test_wide_maps_have_the_scores_and_the_noise_of_narrow_ones(rng, monkeypatch):
+    X = rng.normal(size=(200, 2))
+    y = np.sin(2 * X).sum(axis=1) + rng.normal(size=200)
+    weight = rng.integers(1, 5, size=200).astype(float)
+    features = qf.HermiteMercer(qf.Gaussian(0.3), n_components=30)
+    narrow = qf.KernelRegressor(features).fit(X, y)
+    weighted = qf.KernelRegressor(features, alpha=0.5).fit(X, y, sample_weight=weight)
+    monkeypatch.setattr("quadfeat.models.ridge_path.MAX_PATH", 16)
+    wide = qf.KernelRegressor(features).fit(X, y)
+    scores = {each.value: each.score for each in narrow.tuning_}
+    for each in wide.tuning_:
+        assert each.score == pytest.approx(scores[each.value], rel=1e-6)
+    again = qf.KernelRegressor(features, alpha=0.5).fit(X, y, sample_weight=weight)
+    assert again.noise_ == pytest.approx(weighted.noise_, rel=1e-6)
+
+
+@pytest.fixture
+def sample(rng):
+    Z = rng.normal(size=(100, 3))
+    return Rows(Z, (Z[:, 0] + rng.normal(size=100) > 0).astype(int), None)
+
+
+def test_every_fifth_row_judges_what_the_others_fitted(sample):
+    alpha, tried = tune_alpha("logistic", sample, 1, intercept=True)
+    judges, learners = np.arange(4, 100, 5), np.flatnonzero(np.arange(100) % 5 != 4)
+    for each in tried:
+        model = LogisticRegression(C=1 / each.value, tol=1e-10, max_iter=10_000)
+        model.fit(sample.Z[learners], sample.y[learners])
+        P = model.predict_proba(sample.Z[judges])
+        loss = -np.log(P[np.arange(20), sample.y[judges]]).mean()
+        assert each.score == pytest.approx(loss, rel=1e-3)
+    scores = np.array([each.score for each in tried])
+    assert alpha == tried[scores.argmin()].value
+    assert len(tried) == 6 or scores[-1] > 1.02 * scores.min()
+    assert (scores[:-1] <= 1.02 * np.minimum.accumulate(scores)[:-1]).all()
+
+
+def test_rows_of_one_x_judge_together_and_weights_set_the_scale_of_alpha(sample):
+    group = np.arange(100) // 2
+    Z = sample.Z[group * 2]
+    pairs = Rows(Z, sample.y, np.ones(100), group=group)
+    heavy = Rows(Z, sample.y, np.full(100, 7.0), group=group)
+    ours, theirs = (tune_alpha("logistic", rows, 1, intercept=True) for rows in (pairs, heavy))
+    assert theirs[0] == pytest.approx(7 * ours[0], rel=1e-12)
+    judges = group % 5 == 4
+    for one, other in zip(ours[1], theirs[1], strict=True):
+        assert one.score == pytest.approx(other.score, rel=1e-6)
+        model = LogisticRegression(C=1 / one.value, tol=1e-10, max_iter=10_000)
+        model.fit(Z[~judges], sample.y[~judges])
+        P = model.predict_proba(Z[judges])[np.arange(20), sample.y[judges]]
+        assert one.score == pytest.approx(-np.log(P).mean(), rel=1e-3)
+
+
+def test_a_descent_that_runs_out_of_passes_says_so(sample, monkeypatch):
+    monkeypatch.setattr("quadfeat.models.descent._MAX_PASSES", 2)
+    told = dict(alpha=1e-3, rank=None, intercept=True, tolerance=1e-12, max_passes=2)
+    with pytest.warns(ConvergenceWarning, match="not at its minimum after 2 passes"):
+        fit_loss("logistic", sample, Checkpoint(None, 0.0, {}), (3, 1), **told)
+
+
+# --- wide maps ------------------------------------------------------------------------------------
+def test_weights_count_copies_when_a_wide_map_chooses_alpha(rng, monkeypatch):
+    monkeypatch.setattr(ridge, "MAX_PATH", 16)
+    X, copies = rng.normal(size=(200, 2)), rng.integers(1, 9, size=200)
+    y = np.sin(2 * X).sum(axis=1) + rng.normal(size=200)
+    model = qf.KernelRegressor(small().set_params(kernel=qf.Gaussian(0.5)), alpha=[0.1, 1.0, 10.0])
+    by_weight = clone(model).fit(X, y, sample_weight=copies)
+    by_row = clone(model).fit(np.repeat(X, copies, axis=0), np.repeat(y, copies))
+    scores = ([t.score for t in each.tuning_] for each in (by_weight, by_row))
+    np.testing.assert_allclose(*scores, rtol=1e-6)
+
+
+def test_the_alpha_that_is_said_to_work_works(rng):
+    """Columns that repeat each other, in single precision: the sums have negative eigenvalues."""
+    Z = rng.normal(100, 1, size=(50, 1)) * rng.uniform(0.5, 1.5, size=(1, 400))
+    sums = NormalSums(400, 1)
+    sums.add(Z.astype(np.float32), rng.normal(size=(50, 1)))
+
+    def factor(alpha):
+        system = sums.system(intercept=False, signs=np.ones(400), copy=True)
+        ridge._factor(InPlaceCholesky(system.gram), alpha, system, np.float32)
+
+    with pytest.raises(ValueError, match=r"too small .* works") as refusal:
+        factor(1e-9)
+    factor(float(str(refusal.value).split()[-2]))
