@@ -237,7 +237,7 @@ class Convolution(_SubsetKernel):
         self.base = base
 
     def _subsets(self) -> list[Axes]:
-        shape, window, stride = self._geometry()
+        shape, window, stride = self.geometry()
         plane = shape[:2]
         index = np.arange(int(np.prod(shape))).reshape(*plane, -1)
         starts = [range(0, n - w + 1, s) for n, w, s in zip(plane, window, stride, strict=True)]
@@ -246,7 +246,7 @@ class Convolution(_SubsetKernel):
             for corner in product(*starts)
         ]
 
-    def _geometry(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    def geometry(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
         """shape, and window and stride with one number per direction; checked."""
         shape = tuple(np.atleast_1d(self.shape).tolist())
         if not 1 <= len(shape) <= 3 or not all(isinstance(n, int) and n > 0 for n in shape):
@@ -270,7 +270,7 @@ class Convolution(_SubsetKernel):
         return shape, window, stride
 
     def resolve(self, X: Floats, subsets: Subsets | None = None) -> Self:
-        shape, _, _ = self._geometry()
+        shape, _, _ = self.geometry()
         if int(np.prod(shape)) != X.shape[1]:
             raise ValueError(
                 f"shape={self.shape!r} means {int(np.prod(shape))} columns, but X has {X.shape[1]}"

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._checks import require
 from ..kernels.base import Kernel
 from ..kernels.composite import Product, Scaled, Sum
 from ..kernels.spectral import Smoothed
@@ -22,7 +23,6 @@ from .recipe import (
     instance,
     list_of,
     number,
-    require,
     whole,
 )
 
@@ -51,7 +51,7 @@ def _extent(kernel: Kernel, d: int, depth: int = 0) -> tuple[int, int]:
         counts = [len(subset) for subset in kernel.subsets]
         return len(counts) * own[0], sum(counts) * own[0]
     if isinstance(kernel, Convolution):
-        shape, window, stride = kernel._geometry()
+        shape, window, stride = kernel.geometry()
         sides = zip(shape[:2], window, stride, strict=True)
         places = [(n - w) // s + 1 for n, w, s in sides]
         n_windows, size = int(np.prod(places, dtype=float)), int(np.prod(window, dtype=float))

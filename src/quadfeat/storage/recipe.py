@@ -114,12 +114,6 @@ def plain(value: Any) -> bool:
     return value is None or isinstance(value, bool | int | float | str | np.ndarray)
 
 
-def require(holds: bool, otherwise: str) -> None:
-    """Raise a ValueError that says `otherwise`, unless it holds."""
-    if not holds:
-        raise ValueError(otherwise)
-
-
 FLOATS, INTEGERS = "float64", "int64"
 count = number(whole, 0)
 finite = number(instance(float))
