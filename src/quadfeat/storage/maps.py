@@ -1,4 +1,4 @@
-"""Recipes of feature maps."""
+"""Recipes of feature maps, and the table of all recipes but those of models."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from .recipe import (
 
 
 def _restore_map(features: FeatureMap) -> None:
-    """Check the kernel before its groups are made, which could take more memory than the file."""
+    """Bound the kernel's groups, which could take far more memory than the file, then rebuild."""
     parts = vars(features.map_ if isinstance(features, KernelFeatures) else features)
     plan = parts.get("_plan")
     size = _size(plan if plan is not None else parts.get("basis_"))
@@ -58,7 +58,7 @@ def _size(part: Any) -> int:
 
 
 def _output_config(value: Any) -> bool:
-    """What scikit-learn's set_output leaves."""
+    """Whether a value is what scikit-learn's set_output stores."""
     return isinstance(value, dict) and all(
         key == "transform" and config in (None, "default", "pandas", "polars")
         for key, config in value.items()
@@ -131,5 +131,4 @@ _MAPS = (
 )
 
 
-# --- the table ------------------------------------------------------------------------------------
 RECIPES = {recipe.kind.__name__: recipe for recipe in (*KERNELS, *BUNDLES, *_MAPS)}

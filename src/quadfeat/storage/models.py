@@ -1,4 +1,4 @@
-"""Recipes of the models."""
+"""Recipes of the models and of their parts."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _sampled_targets(value: Any) -> bool:
 
 
 def _variances(value: Any) -> bool:
-    """Whether none is negative; one is NaN where rows were too few to tell it."""
+    """Whether no variance is negative; NaN where there were too few rows to estimate one."""
     if not (isinstance(value, float) or (isinstance(value, np.ndarray) and value.ndim == 1)):
         return False
     known = np.ravel(value)
@@ -111,7 +111,7 @@ def _model(kind: type[KernelModel], fitted: dict[str, Check], **maybe: Check) ->
         stored={**_fitted, **fitted},
         parameters={name: _parameters.get(name, plain) for name in names},
         optional={**_maybe, **maybe},
-        # A file must not be able to say where a later fit will write.
+        # A file must not decide where a later fit writes.
         forgotten=("checkpoint",),
         finish=kind.restored,
     )
