@@ -2,7 +2,7 @@
 
 python benchmarks/fuzz_storage.py [--count 20000] [--seed 0]
 
-Exit code 1 if a file breaks the law of `tests/fuzz.py`; a crash of the interpreter names its file.
+Exit code 1 if a file breaks the law of `tests/storage/fuzz.py`; a crash of the interpreter names its file.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ from sklearn.base import clone
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.fuzz import mutate, outcome
-
 import quadfeat as qf
 from tests.conftest import KERNELS, MAPS
+from tests.storage.fuzz import mutate, outcome
 
 _BATCH = 200  # files per process, so that a crash is seen and its file found
 

@@ -1,4 +1,4 @@
-"""Laws of the compiled engine: the answer of the NumPy twin, whatever the shape and the threads."""
+"""The compiled core equals the NumPy reference, for every shape, dtype and instruction set."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ compiled = pytest.mark.skipif(
     _engine.engine_info()["engine"] == "numpy", reason="the compiled core is not installed"
 )
 DTYPES = [np.float32, np.float64]
-TRIG = {np.dtype(np.float32): 2e-7, np.dtype(np.float64): 5e-16}  # what sin and cos may err by
+TRIG = {np.dtype(np.float32): 2e-7, np.dtype(np.float64): 5e-16}  # largest error of sin and cos
 ISAS = _engine.engine_info()["isas"]
 HERE = os.path.dirname(__file__)
 
@@ -91,12 +91,12 @@ def evaluate(X, plan, threads=1, module=_engine, out=None):
 
 
 def tolerance(X, plan):
-    """How far engine and twin may be apart, by rounding alone, per row and column.
+    """A bound, per row and column, of the difference of core and reference by rounding alone.
 
-    With S = sum |x_k node_k| over K axes, either side rounds each node once (in half-turns, or to
-    float32), each product and each partial sum once: an angle errs by at most (K + 2) u S. Sine and
-    cosine then move by no more than that and err by TRIG; the amplitude and the product with it
-    are rounded once each, on both sides.
+    With S = sum |x_k node_k| over K axes, both round each node once (in half-turns, or to
+    float32), each product and each partial sum once: the error of an angle is at most (K + 2) u S.
+    Sine and cosine change by no more than that, plus TRIG; the amplitude and the product with it
+    are rounded once each, in both.
     """
     u, trig = unit(X.dtype), TRIG[X.dtype]
     x = np.abs(X.astype(np.float64))
@@ -125,7 +125,7 @@ def tolerance(X, plan):
 
 
 def assert_twins(X, plan, threads=1):
-    """The engine on X equals the twin on the same numbers in float64."""
+    """The engine on X equals the reference on the same numbers in float64."""
     found = evaluate(X, plan, threads)
     exact = evaluate(X.astype(np.float64), plan, module=reference)
     gap = np.abs(found - exact)
@@ -156,7 +156,7 @@ def layouts(X):
 @pytest.mark.parametrize("isa", [*ISAS, "numpy"])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", PLANS)
-def test_engine_equals_its_twin(name, dtype, isa, monkeypatch):
+def test_the_core_equals_the_reference(name, dtype, isa, monkeypatch):
     monkeypatch.setenv("QUADFEAT_ISA", isa)
     for n in (0, 1, 2, 7, 33, 100):
         assert_twins(draw(n, PLANS[name], dtype), PLANS[name])
@@ -199,7 +199,7 @@ def test_bits_do_not_depend_on_threads_blocks_or_the_way_to_memory(name, dtype, 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", PLANS)
 def test_nothing_is_written_outside_the_rows(name, dtype, isa, monkeypatch):
-    monkeypatch.setenv("QUADFEAT_ISA", isa)  # sets differ in their last bits
+    monkeypatch.setenv("QUADFEAT_ISA", isa)  # instruction sets differ in their last bits
     plan, shape = PLANS[name], "Fourier" if name in FOURIER else "Kronecker"
     X = draw(41, plan, dtype)
     for way in (0, 1, 2):

@@ -1,4 +1,4 @@
-"""Laws of Hermite-Mercer features in the compiled engine: the answer of `reference.mercer`."""
+"""Hermite-Mercer features: the compiled core equals `reference.mercer`."""
 
 from __future__ import annotations
 
@@ -93,9 +93,9 @@ def twin(X, basis):
 
 
 def tolerance(X, each):
-    """How far `each` expansion may be from its exact columns, by rounding to the dtype of X alone.
+    """A bound of the error of the columns of an expansion, by rounding to the dtype of X alone.
 
-    Every number is followed by a bound of its error. With u the error of one rounding: x - mean
+    Every quantity comes with a bound of its error. With u the error of one rounding: x - mean
     errs by u (|x - mean| + |mean|); a sum of a products by (a + 1) u of its absolute terms, and by
     the errors of its factors; a step of a recurrence by the errors of its two terms before it, and
     4 u of the absolute terms; exp by the absolute error of its argument and 4 u, and, since it may
@@ -157,10 +157,10 @@ def tolerance(X, each):
 
 
 def assert_twins(X, basis, threads=1):
-    """The engine on X equals the twin on the same numbers in float64."""
+    """The engine on X equals the reference on the same numbers in float64."""
     found = evaluate(X, basis, threads)
     exact = twin(X.astype(np.float64), basis)
-    # The twin rounds to float64 itself: two errors, and second order.
+    # The reference rounds to float64 too: two errors, and second order.
     bound = 2.1 * np.concatenate([tolerance(X, each) for each in basis.expansions], axis=1)
     assert np.all(np.abs(found - exact) <= bound)
     return bound
@@ -169,7 +169,7 @@ def assert_twins(X, basis, threads=1):
 @pytest.mark.parametrize("isa", [*ISAS, "numpy"])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", BASES)
-def test_engine_equals_its_twin(name, dtype, isa, monkeypatch):
+def test_the_core_equals_the_reference(name, dtype, isa, monkeypatch):
     monkeypatch.setenv("QUADFEAT_ISA", isa)
     d, basis = BASES[name]
     for n in (0, 1, 2, 7, 33, 100):
@@ -178,7 +178,7 @@ def test_engine_equals_its_twin(name, dtype, isa, monkeypatch):
 
 def test_the_tolerance_is_not_an_excuse(monkeypatch):
     """On rows like those it was fitted to, the bound is a small part of the features."""
-    # It grows with the spread, up to fifteenfold: which one fits the data is not the engine's.
+    # The bound grows with the spread, up to fifteenfold, and the engine does not choose the spread.
     monkeypatch.setattr("quadfeat.constructions.mercer.SPREADS", (0.7,))
     bases = {**BASES, "two axes": (2, basis_of(Gaussian(1.0), 2, 64))}
     for name in ("two axes", "odd", "twenty axes", "anova"):
@@ -244,7 +244,7 @@ def test_axes_as_directions_have_the_bits_of_the_whole_product(dtype, isa, monke
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_first_columns_are_the_same_at_every_width(dtype, isa, monkeypatch):
-    """Whatever is left of the last vector, the last line and the last buffer."""
+    """However full the last vector, the last cache line and the last buffer are."""
     monkeypatch.setenv("QUADFEAT_ISA", isa)
     d, basis = BASES["odd"]
     each, X = basis.expansions[0], draw(21, d, seed=1).astype(dtype)
@@ -279,7 +279,7 @@ def test_nothing_is_written_outside_the_rows(name, dtype, isa):
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("p", [300, 1000])
 def test_float32_is_stable_at_high_degree(p, isa, monkeypatch):
-    """No further from the float64 answer than twice what the twin is, in float32."""
+    """At most twice as far from the float64 answer as the reference in float32."""
     monkeypatch.setenv("QUADFEAT_ISA", isa)
     X = np.linspace(-3, 3, 200)[:, None]
     basis = hermite_mercer(Gaussian(100.0), X, p)

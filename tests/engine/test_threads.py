@@ -47,7 +47,7 @@ def test_many_python_threads_at_once_get_the_same_answer():
 @compiled
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_forked_child_gets_the_same_answer():
-    """Threads ran in the parent, the child is a fork of it and runs threads again."""
+    """Threads ran in the parent; its forked child runs threads again."""
     script = (
         "import os, sys; sys.path.insert(0, sys.argv[1])\n"
         "import numpy as np, test_dispatch as t\n"
@@ -99,7 +99,7 @@ def test_an_interrupted_call_stops_before_its_last_row():
 @compiled
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timer signals")
 def test_a_signal_leaves_the_calls_of_other_threads_alone():
-    """The main thread is interrupted while it waits; the call of the other one is made whole."""
+    """The main thread is interrupted while it waits; the call of the other thread completes."""
     script = LONG_CALL + (
         "X, out = X[:200], out[:200]\n"
         "call = threading.Thread(target=t._engine.fourier, args=(X, plan, out))\n"

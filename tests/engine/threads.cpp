@@ -1,5 +1,5 @@
-// The sharing of rows and the kernels under a thread sanitizer, without Python: many threads evaluate
-// blocks of one output, by every way to memory, and the result must equal that of one thread.
+// The sharing of rows and the routines under the thread sanitizer, without Python: several threads
+// evaluate blocks of one output by every way to memory; the result must equal that of one thread.
 #include <cmath>
 #include <cstdio>
 #include <cstring>

@@ -1,7 +1,7 @@
-"""Model files damaged at random: bytes of the file, or parts of it with the checksums made right.
+"""Model files damaged at random: bytes of the file, or its parts with right checksums.
 
-A law for every mutation: `load` raises a ValueError, or what it loads transforms rows (or refuses
-them with a ValueError). Anything else is a fault, and so is a crash.
+The law for every mutation: `load` raises a ValueError, or returns an object that evaluates rows or
+refuses them with a ValueError. Anything else is a bug, and so is a crash.
 """
 
 import contextlib
@@ -33,32 +33,32 @@ def mutate(whole: bytes, rng: np.random.Generator) -> bytes:
 
 
 def outcome(path, seconds: float = 0.1) -> str:
-    """ "refused" or "loaded" for a file that obeys the law; else what went wrong."""
-    began = time.process_time()  # of this process alone, whatever else the machine does
+    """What `load` does with a file: "refused", "loaded", or else how it breaks the law."""
+    began = time.process_time()  # CPU time of this process, independent of other load
     try:
-        made = qf.load(path)
+        loaded = qf.load(path)
     except ValueError:
         elapsed = time.process_time() - began
         return "refused" if elapsed < seconds else f"refused only after {elapsed:.3f} s"
     except BaseException as error:
         return f"load raised {type(error).__name__}: {error}"
-    return _used(made)
+    return _used(loaded)
 
 
-def _used(made) -> str:
-    d = getattr(made, "n_features_in_", 3)
+def _used(loaded) -> str:
+    d = getattr(loaded, "n_features_in_", 3)
     if d > 10_000:
         return "loaded"
     X = np.linspace(-1, 1, 3 * d).reshape(3, d)
-    use = next((u for u in ("predict", "transform") if hasattr(made, u)), "__call__")
+    use = next((u for u in ("predict", "transform") if hasattr(loaded, u)), "__call__")
     try:
         for rows in (X, X.astype(np.float32)):
             with np.errstate(all="ignore"):
-                getattr(made, use)(rows)
+                getattr(loaded, use)(rows)
     except ValueError:
         return "loaded"
     except BaseException as error:
-        return f"{type(made).__name__}.{use} raised {type(error).__name__}: {error}"
+        return f"{type(loaded).__name__}.{use} raised {type(error).__name__}: {error}"
     return "loaded"
 
 

@@ -1,4 +1,4 @@
-"""A file with the right checksums and wrong values is refused, and takes no memory to refuse."""
+"""Files with right checksums and wrong values are refused, without taking much memory."""
 
 import copy
 import os
@@ -31,34 +31,36 @@ FITTED = {
     "convolution": lambda X: qf.HermiteMercer(CONVOLUTION, n_components=12).fit(X),
     "sum": lambda X: qf.RandomFourier(KERNELS["sum"](4), n_components=12).fit(X),
 }
-# What may not be known, or be without a limit.
+# Attributes that may be NaN or infinite.
 UNKNOWN = {"score", "rms", "max", "cost", "typical", "noise_", "checkpoint_interval"}
 
 
 @pytest.fixture(autouse=True)
 def _not_synced(monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda _: None)  # of hundreds of files, the time
+    monkeypatch.setattr(
+        os, "fsync", lambda _: None
+    )  # syncing hundreds of files would take most of the time
 
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """The contents of one file per estimator, made when it is asked for."""
-    folder, made = tmp_path_factory.mktemp("saved"), {}
+    """The contents of one file per estimator, written when first used."""
+    folder, cached = tmp_path_factory.mktemp("saved"), {}
     generator = np.random.default_rng(1)
     X = generator.normal(size=(80, 4)) @ generator.normal(size=(4, 4)) / 2
 
     def contents(name):
-        if name not in made:
+        if name not in cached:
             qf.save(FITTED[name](X), folder / "m.qf")
-            made[name] = archive.read(folder / "m.qf")
-        manifest, arrays = made[name]
+            cached[name] = archive.read(folder / "m.qf")
+        manifest, arrays = cached[name]
         return copy.deepcopy(manifest), dict(arrays)
 
     return contents
 
 
 def _leaves(node, kind):
-    """Every (holder, key) of a tree whose value is of a type."""
+    """Every (holder, key) of a tree whose value has the type `kind`."""
     for key, child in list(node.items() if isinstance(node, dict) else enumerate(node)):
         if type(child) is kind:
             yield node, key
@@ -152,7 +154,7 @@ def test_a_kernel_with_parameters_out_of_range_is_neither_stored_nor_loaded(kern
     assert not list(tmp_path.iterdir())
 
 
-def test_a_noise_that_rows_were_too_few_to_tell_is_loaded(saved, tmp_path):
+def test_a_noise_of_nan_from_too_few_rows_is_loaded(saved, tmp_path):
     manifest, arrays = saved("regressor")
     manifest["estimator"]["state"]["noise_"] = np.nan
     archive.write(tmp_path / "m.qf", manifest, arrays)
@@ -188,7 +190,7 @@ def test_no_number_in_a_small_file_makes_it_take_much_memory(name, saved, tmp_pa
         finally:
             _, peak = tracemalloc.get_traced_memory()
             tracemalloc.stop()
-        # 2^21 columns are 16 MiB: as much as one array of them must not have been made.
+        # 2^21 columns take 16 MiB: not even one array of that size may have been made.
         assert peak < 2**22 + 10 * (tmp_path / "m.qf").stat().st_size, some
 
 
