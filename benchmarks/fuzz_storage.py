@@ -2,7 +2,7 @@
 
 python benchmarks/fuzz_storage.py [--count 20000] [--seed 0]
 
-Exit code 1 if a file breaks the law of `tests/storage/fuzz.py`; a crash of the interpreter names its file.
+Exit code 1 if a file breaks the law of `tests/storage/fuzz.py`; a crash of Python names its file.
 """
 
 from __future__ import annotations
