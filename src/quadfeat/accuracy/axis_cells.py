@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._errors import NoCertificate
 from .._typing import Floats
 from ..rules.rule import Axis, Rule
 
@@ -183,7 +184,7 @@ class AxisCells:
             most = 1 + mass(rule)
             return np.maximum(bounds[0], -most), np.minimum(bounds[1], most)
         if not self.axis.decreasing:
-            raise ValueError(
+            raise NoCertificate(
                 f"no certificate for {self.axis!r}: its spectrum has no second moment and its "
                 f"profile is not known to decrease; error(X) gives an estimate with a confidence"
             )

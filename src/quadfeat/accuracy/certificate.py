@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .._errors import NoCertificate
 from .._typing import Floats
 from ..kernels.base import Group, Kernel
 from ..rules import grids
@@ -160,7 +161,7 @@ def _any_rule_bound(
 def refuse_vacuous(value: float, d: int) -> None:
     """An error that says what can be proven, where this is no bound below k(0)."""
     if not value < 1:
-        raise ValueError(
+        raise NoCertificate(
             f"no certificate: nothing below k(0) can be proven for this map on {d} axes over this "
             f"region; a smaller region, or more nodes, may do. What has one: DenseGrid, "
             f"SparseGrid(weights='signed'), PolynomiallyExact and any map over a small region, and "

@@ -9,6 +9,7 @@ from math import comb, factorial, inf, isfinite, log10, prod
 
 import numpy as np
 
+from .._errors import NotSeparable
 from .._typing import Axes, Floats
 from ..rules.rule import Axis, Rule
 from .axis_cells import ORDERS
@@ -31,7 +32,7 @@ def taylor_bound(kernel: Provable, rule: Rule, region: Region, radii: Floats) ->
     d = rule.nodes.shape[1]
     try:
         axes = kernel.axes(d)
-    except (ValueError, NotImplementedError):  # no product over axes, or no such axis
+    except NotSeparable:
         return np.full(len(radii), inf)
     moments = _axis_moments(axes)
     best = np.full(len(radii), inf)

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 
+from .._errors import NoDensity, NoMoments, NotSeparable
 from .._typing import Axes, Floats, Subsets
 from ..numerics import panels
 from ..rules import gauss
@@ -71,7 +72,10 @@ class Kernel(BaseEstimator):
         return gauss.gauss(self.density, n, moments=self.moments, edges=self.edges)
 
     def axis(self, i: int) -> Axis:
-        """The one-dimensional kernel of axis i: k is the product of these."""
+        """The one-dimensional kernel of axis i: k is the product of these.
+
+        A kernel that is not such a product raises `NotSeparable`.
+        """
         return self
 
     def axes(self, d: int) -> list[Axis]:
@@ -168,7 +172,7 @@ class Kernel(BaseEstimator):
         """Bounds (d,) of the second derivatives along each axis, off the axis planes; or None."""
         try:
             bounds = np.array([axis.derivative_bounds()[2] for axis in self.axes(d)])
-        except (ValueError, NotImplementedError):  # no product over axes, or no such axis
+        except (NotSeparable, NotImplementedError):  # the second: a kernel without a density
             return None
         return bounds if np.isfinite(bounds).all() else None
 
@@ -240,7 +244,7 @@ def _gauss_rule(axis: Axis, n: int) -> Rule | None:
     """The Gauss rule, which is exact for the moments; None for a tail it takes for too heavy."""
     try:
         return axis.gauss(n)
-    except ValueError:
+    except (NoMoments, NoDensity):
         return _gauss_rule(axis, n - 1) if n > 2 else None
 
 

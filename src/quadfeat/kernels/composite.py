@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from .._checks import check_positive
+from .._errors import NoDensity, NotSeparable
 from .._typing import Axes, Floats, Profile, Subsets
 from ..numerics.cosine_transform import CosineTransform
 from ..numerics.panels import POINTS, legendre, search
@@ -99,7 +100,7 @@ class Sum(Kernel):
         return self.left.unimodal and self.right.unimodal
 
     def axis(self, i: int) -> Axis:
-        raise ValueError("a sum of kernels does not factor over axes; ask its groups")
+        raise NotSeparable("a sum of kernels does not factor over axes; ask its groups")
 
 
 class Scaled(Kernel):
@@ -128,7 +129,7 @@ class Scaled(Kernel):
         return self.kernel.unimodal
 
     def axis(self, i: int) -> Axis:
-        raise ValueError("a scaled kernel has k(0) != 1; ask its groups for the factors")
+        raise NotSeparable("a scaled kernel has k(0) != 1; ask its groups for the factors")
 
 
 class Product(Kernel):
@@ -170,7 +171,7 @@ class Product(Kernel):
         return self.left.unimodal and self.right.unimodal
 
     def axis(self, i: int) -> Axis:
-        raise ValueError("a product of kernels is asked for its groups, which factor over axes")
+        raise NotSeparable("a product of kernels is asked for its groups, which factor over axes")
 
 
 class _Placed(NamedTuple):
@@ -279,7 +280,7 @@ class ProductAxis(Kernel):
     def _convolution(self) -> Profile:
         # A profile that is known as an integral has the rounding of one, however far it falls.
         if isinstance(self.left, ProductAxis) or isinstance(self.right, ProductAxis):
-            raise ValueError(
+            raise NoDensity(
                 "a product of three or more kernels, one of which is Smoothed or Spectral, has "
                 "no density to make this rule from; use rule='gauss' or RandomFourier, or smooth "
                 "the product as a whole: Smoothed(k1 * k2 * k3, width)"

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._checks import check_positive
+from .._errors import NoDensity
 from .._typing import Axes, Floats, Subsets
 from ..numerics import panels
 from ..numerics.cosine_transform import CosineTransform
@@ -198,7 +199,7 @@ class SmoothedAxis(Kernel):
         self._transform = CosineTransform(self._damped, self.edges)
         self._mass = float(self._transform(np.zeros(1))[0])
         if isinstance(base, ProductAxis) and self._mass < _LEAST:
-            raise ValueError(
+            raise NoDensity(
                 f"width={width} leaves {self._mass:.2g} of the spectrum of a product, which is "
                 f"known to rounding only; a smaller width, or smoothing its factors, will do"
             )

@@ -12,6 +12,7 @@ from scipy.spatial.distance import cdist, pdist
 from sklearn.base import clone
 
 from .._checks import check_positive
+from .._errors import NotSeparable
 from .._typing import Axes, Floats, Subsets
 from ..rules import gauss
 from ..rules.rule import Axis, Rule
@@ -284,7 +285,7 @@ class Matern(_GammaKernel):
 
     def axis(self, i: int) -> Axis:
         if not self.product:
-            raise ValueError(
+            raise NotSeparable(
                 "the isotropic Matern kernel does not factor over axes, so it has no grid; use "
                 "Matern(nu, gamma, product=True), or RandomFourier, QuasiRandomFourier or "
                 "OrthogonalFourier"

@@ -17,6 +17,7 @@ from numpy.random import RandomState
 from sklearn.utils import check_random_state
 
 from .._checks import check_positive, check_seed
+from .._errors import NotSeparable
 from .._typing import Axes, Floats, Subsets
 from ..rules.rule import Axis
 from .base import Group, Kernel
@@ -93,7 +94,7 @@ class _SubsetKernel(Kernel):
         return all(kernel.unimodal for kernel in bases)
 
     def axis(self, i: int) -> Axis:
-        raise ValueError("a sum over subsets of axes does not factor over axes; ask its groups")
+        raise NotSeparable("a sum over subsets of axes does not factor over axes; ask its groups")
 
 
 class Anova(_SubsetKernel):

@@ -22,6 +22,7 @@ from .._checks import (
     generator,
     with_kernel_hint,
 )
+from .._errors import NoCertificate
 from .._rows import dense_rows, moved, row_blocks, sparse_rows
 from .._typing import Floats, Matrix
 from ..accuracy import certificate, estimate
@@ -197,7 +198,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return found
 
     def _certify(self, region: Region, X: Floats | None) -> Certificate:
-        raise ValueError(
+        raise NoCertificate(
             f"nothing is proven about {type(self).__name__}; error(X) estimates, and DenseGrid and "
             f"HermiteMercer have certificates"
         )

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from .. import _rows
 from .._checks import check_choice, check_count, check_positive, generator
+from .._errors import NoCertificate, NoDensity, NotSeparable
 from .._rows import corners
 from .._typing import Floats, Matrix
 from ..accuracy.axis_cells import ROUNDING
@@ -242,10 +243,10 @@ class KernelFeatures(FeatureMap):
         """
         if self.shift_invariant or len(X) < mercer.MANY or X.shape[1] > _rows.WIDE:
             return {}
-        try:
-            return {HermiteMercer: mercer.framing(self.kernel_, X, stands_for)}
-        except ValueError:  # not for this kernel, as its trial will tell
-            return {}
+        groups = self.kernel_.groups(X.shape[1])
+        if any(group.kernel.gaussian_scale(len(group.axes)) is None for group in groups):
+            return {}  # HermiteMercer is for Gaussian kernels, as its trial will tell
+        return {HermiteMercer: mercer.framing(self.kernel_, X, stands_for)}
 
     def _within(
         self, X: Matrix, spanning: Matrix, tol: float, rng: np.random.Generator
@@ -299,7 +300,7 @@ class KernelFeatures(FeatureMap):
         try:
             region = Region.of(X)
             counts = GridSearch(self.kernel_, region, reaches(X)).fewest(tol, limit=limit)
-        except ValueError:  # no grid for this kernel
+        except (NotSeparable, NoDensity, NoCertificate):  # no certified grid for this kernel
             return None
         return None if counts is None else DenseGrid(self.kernel_, n_points=counts).fit(X)
 

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import _engine
 from .._checks import check_columns, check_count, check_memory, generator
 from .._engine.plans import MercerBasis
+from .._errors import NoCertificate
 from .._typing import Floats, Matrix
 from ..accuracy.axis_cells import ROUNDING
 from ..accuracy.certificate import Certificate
@@ -119,7 +120,7 @@ class ExpansionMap(FeatureMap):
 
     def _certify(self, region: Region, X: Floats | None) -> Certificate:
         if X is None:
-            raise ValueError(
+            raise NoCertificate(
                 f"{type(self).__name__} is certified on rows, certificate(X), not on a diameter or "
                 f"a box; DenseGrid, SparseGrid(weights='signed') and PolynomiallyExact are"
             )

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import _engine
 from .._checks import check_memory
 from .._engine.plans import FourierPlan, KroneckerPlan
+from .._errors import NoCertificate, NoDensity
 from .._typing import Floats, Matrix
 from ..accuracy import certificate
 from ..accuracy.bounds import Construction
@@ -82,7 +83,7 @@ class FourierMap(FeatureMap):
         rows = np.concatenate([X, Y])
         try:
             return min(plain, self._certify(Region.of(rows), rows).value)
-        except ValueError:
+        except (NoCertificate, NoDensity):
             return plain
 
     def _evaluate(self, X: Matrix, out: Matrix) -> None:

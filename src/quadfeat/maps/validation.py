@@ -56,6 +56,7 @@ def try_candidate(
             candidate.fit(learners)
         error = (candidate.approximate_kernel(judges.rows) - judges.exact) / judges.at_zero
     except ValueError as refusal:
+        # Every map has refusals of its own (kernel, width, memory); the report shows their text.
         return refused(name, str(refusal))
     squares = np.square(error, dtype=np.float64)
     return Trial(

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._checks import check_count, generator
+from .._errors import NoCertificate
 from ..kernels.base import Kernel
 from ..maps.base import FeatureMap
 from ..maps.grids import DenseGrid
@@ -128,7 +129,7 @@ class ErrorDisplay:
         errors = np.abs((Z * estimator.signs_) @ Z.T - estimator.kernel_(rows))[left, right]
         try:
             promised = float(estimator.certificate(X).value)
-        except ValueError:
+        except NoCertificate:
             promised = None
         at_zero = estimator.kernel_.at_zero(rows.shape[1])
         records = [
