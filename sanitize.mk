@@ -1,8 +1,8 @@
-# Address-, undefined-behaviour- and thread-sanitizer builds pass the engine's tests.
+# Run the engine's tests under the address, undefined-behaviour and thread sanitizers.
 SANITIZE_BUILD = build/sanitize
 ENGINE_DIR = src/quadfeat/_engine/cpp
 
-# An editable install answers imports before PYTHONPATH does: it has to step aside.
+# The import hook of an editable install takes precedence over PYTHONPATH: remove it.
 define SANITIZED_TESTS
 import sys
 sys.meta_path[:] = [f for f in sys.meta_path if not type(f).__module__.startswith("_editable")]
@@ -15,8 +15,8 @@ export SANITIZED_TESTS
 .PHONY: sanitize sanitize-address sanitize-undefined sanitize-thread
 sanitize: $(VENV)/dev.stamp sanitize-address sanitize-undefined sanitize-thread
 
-# The library is loaded by an interpreter that was built without it, so it comes first by LD_PRELOAD;
-# the interpreter's own leaks are not ours to count.
+# The interpreter was built without the sanitizer, so LD_PRELOAD loads its library first. Leaks are not
+# reported: the interpreter has its own.
 sanitize-address sanitize-undefined: sanitize-%:
 	cmake -S . -B $(SANITIZE_BUILD)/$* -G Ninja -DQUADFEAT_SANITIZE=$* \
 	  -DPython_EXECUTABLE=$(abspath $(BIN)/python) -DCMAKE_BUILD_TYPE=RelWithDebInfo
@@ -28,11 +28,11 @@ sanitize-address sanitize-undefined: sanitize-%:
 	LD_PRELOAD="$$(g++ -print-file-name=lib$(if $(filter address,$*),asan,ubsan).so) $$(g++ -print-file-name=libstdc++.so)" \
 	PYTHONPATH=$(SANITIZE_BUILD)/$*/package $(BIN)/python -P -c "$$SANITIZED_TESTS"
 
-# Python itself is not clean under the thread sanitizer: the kernels run in a driver of their own.
+# Python is not clean under the thread sanitizer: the routines run in a C++ program instead.
 sanitize-thread:
 	mkdir -p $(SANITIZE_BUILD)/thread
 	cd $(SANITIZE_BUILD)/thread && for unit in "baseline" "avx2 -mavx2 -mfma -mprfchw" \
 	  "avx512 -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma -mprfchw"; do set -- $$unit; name=$$1; shift; \
 	  g++ -std=c++17 -O2 -g -ffp-contract=off -Wno-psabi -fsanitize=thread $$@ -c $(abspath $(ENGINE_DIR))/units/$$name.cpp || exit 1; done
-	g++ -std=c++17 -O2 -g -fsanitize=thread tests/engine/engine_threads.cpp $(SANITIZE_BUILD)/thread/*.o -o $(SANITIZE_BUILD)/thread/run -pthread
+	g++ -std=c++17 -O2 -g -fsanitize=thread tests/engine/threads.cpp $(SANITIZE_BUILD)/thread/*.o -o $(SANITIZE_BUILD)/thread/run -pthread
 	$(SANITIZE_BUILD)/thread/run

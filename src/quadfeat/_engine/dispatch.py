@@ -193,6 +193,7 @@ def _pack(shape: str, plan: Any, dtype: Any, isa: str) -> Any:
     cache = _packed.setdefault(plan, {})
     key = (isa, dtype.char)
     if key not in cache:
+        plan.check()
         fields = {name: getattr(plan, name) for name in plan.__dataclass_fields__}
         cache[key] = getattr(_core, f"{shape}{8 * dtype.itemsize}")(isa=isa, **fields)
     return cache[key]
@@ -271,20 +272,27 @@ def _expand(
 
 
 def _pack_mercer(core: Any, isa: str, expansions: Sequence[Any], dtype: Any) -> tuple[Any, int]:
-    """The plan of the core for `expansions`, and how many columns of X it looks at."""
-    features = 1 + max(int(np.max(each.axes)) for each in expansions)
+    """`expansions` in the layout of the core, and the number of columns of X that they read."""
+    for expansion in expansions:
+        expansion.check()
     kind = core.Mercer32 if dtype == np.float32 else core.Mercer64
-    fields: dict[str, Any] = {}
-    for name, sort in _MERCER_FIELDS.items():
-        parts = [np.asarray(getattr(each, name), dtype=sort).ravel() for each in expansions]
+    fields = mercer_fields(expansions)
+    return kind(isa=isa, **fields), fields["n_features"]
+
+
+def mercer_fields(expansions: Sequence[Any]) -> dict[str, Any]:
+    """The arrays of `expansions`, joined, with the offsets that separate them."""
+    fields: dict[str, Any] = {"n_features": 1 + max(int(np.max(e.axes)) for e in expansions)}
+    for name, kind in _MERCER_FIELDS.items():
+        parts = [np.asarray(getattr(e, name), dtype=kind).ravel() for e in expansions]
         fields[name] = np.concatenate(parts)
-    for name, cut in (("axes", "axes"), ("direction", "sizes"), ("column", "parent")):
-        counts = [len(getattr(each, cut)) for each in expansions]
+    for name, counted in (("axes", "axes"), ("direction", "sizes"), ("column", "parent")):
+        counts = [len(getattr(e, counted)) for e in expansions]
         fields[f"{name}_ptr"] = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    mixings = [np.empty((0, 0)) if each.mixing is None else each.mixing for each in expansions]
+    mixings = [np.empty((0, 0)) if e.mixing is None else e.mixing for e in expansions]
     fields["mixing"] = np.concatenate([np.ravel(mixing) for mixing in mixings])
     fields["reflections"] = np.array([len(mixing) for mixing in mixings], dtype=np.int64)
-    return kind(isa=isa, n_features=features, **fields), features
+    return fields
 
 
 _MERCER_FIELDS = {

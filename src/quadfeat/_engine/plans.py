@@ -1,4 +1,8 @@
-"""Plans: what the engine needs to turn rows into features."""
+"""Plans: everything the engine needs to turn rows into features.
+
+`check()` states the rules of a plan and raises a ValueError for the first one that is broken. The
+dispatcher calls it before it packs a plan, storage after it has read one.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from .._typing import Floats, Integers, Matrix
 
 @dataclass(frozen=True, eq=False)
 class FourierPlan:
-    """Groups of axes, each with nodes: one cosine and one sine column per node.
+    """Groups of axes with nodes: one cosine and one sine column per group and node.
 
     Parameters
     ----------
@@ -31,7 +35,7 @@ class FourierPlan:
         Node set s has ``node_ptr[s + 1] - node_ptr[s]`` nodes.
     amplitudes : (node_ptr[-1],) float64
     constant : float
-        A last column filled with it, unless it is zero.
+        The value of one more column, the last; there is none if it is zero.
     """
 
     n_features: int
@@ -80,6 +84,23 @@ class FourierPlan:
         axes = [np.arange(nodes.shape[1])]
         return cls.from_groups(nodes.shape[1], axes, [nodes], [amplitudes], constant=constant)
 
+    def check(self) -> None:
+        """Raise a ValueError if the arrays do not fit together or are not finite."""
+        _check_offsets("axes_ptr", self.axes_ptr, len(self.axes))
+        _check_offsets("node_ptr", self.node_ptr, len(self.amplitudes))
+        _check_lengths(self, group_nodes=len(self.axes_ptr) - 1)
+        _check_indices("axes", self.axes, self.n_features)
+        n_sets, lengths = len(self.node_ptr) - 1, np.diff(self.axes_ptr)
+        _check_indices("group_nodes", self.group_nodes, n_sets)
+        set_lengths = np.full(n_sets, -1, dtype=np.int64)
+        set_lengths[self.group_nodes] = lengths
+        same = set_lengths[self.group_nodes] == lengths
+        _require(bool(same.all()), "groups of different sizes share nodes")
+        _require(bool((set_lengths >= 0).all()), "a node set belongs to no group")
+        counts = zip(np.diff(self.node_ptr).tolist(), set_lengths.tolist(), strict=True)
+        _check_lengths(self, nodes=sum(nodes * axes for nodes, axes in counts))
+        _check_finite(self, "nodes", "amplitudes", "constant")
+
     @cached_property
     def n_columns(self) -> int:
         """Columns of the output."""
@@ -92,11 +113,11 @@ class FourierPlan:
         return max((_longest(nodes) for nodes, _ in self.node_sets()), default=0.0)
 
     def largest_angle(self, reach: Matrix) -> float:
-        """The largest angle of a row with |x_i| <= reach[i] (d,); costs what the row does."""
-        sets, own = self.node_sets(), np.split(self.axes, self.axes_ptr[1:-1])
+        """The largest angle of a row with |x_i| <= reach[i] (d,), at the cost of one row."""
+        sets, groups = self.node_sets(), np.split(self.axes, self.axes_ptr[1:-1])
         angles = (
             (np.abs(sets[chosen][0]) @ reach[axes]).max(initial=0.0)
-            for chosen, axes in zip(self.group_nodes, own, strict=True)
+            for chosen, axes in zip(self.group_nodes, groups, strict=True)
         )
         return float(max(angles, default=0.0))
 
@@ -137,8 +158,8 @@ class KroneckerPlan:
 
     Notes
     -----
-    Where all entries of a group have a middle, its first column is a constant and is left out. One
-    last column, the root of the sum of their squares, stands for all that were left out.
+    Where all entries of a group have a middle, its first column is constant. These columns are left
+    out and replaced by a single last column, the root of the sum of their squares.
     """
 
     n_features: int
@@ -173,6 +194,23 @@ class KroneckerPlan:
             group_scale=np.ascontiguousarray(scale, dtype=np.float64),
         )
 
+    def check(self) -> None:
+        """Raise a ValueError if the arrays do not fit together or are not finite."""
+        n_entries = len(self.entry_axis)
+        _check_offsets("entry_ptr", self.entry_ptr, len(self.entry_nodes))
+        _check_offsets("group_ptr", self.group_ptr, len(self.group_entries))
+        _check_lengths(
+            self,
+            entry_ptr=n_entries + 1,
+            entry_amplitudes=len(self.entry_nodes),
+            entry_middle=n_entries,
+            group_scale=len(self.group_ptr) - 1,
+        )
+        _check_indices("entry_axis", self.entry_axis, self.n_features)
+        _check_indices("group_entries", self.group_entries, n_entries)
+        _require(bool((np.diff(self.group_ptr) > 0).all()), "a group has no entries")
+        _check_finite(self, "entry_nodes", "entry_amplitudes", "entry_middle", "group_scale")
+
     @cached_property
     def n_columns(self) -> int:
         """Columns of the output."""
@@ -187,27 +225,13 @@ class KroneckerPlan:
         return float(self.entry_nodes.max(initial=0.0))
 
     def largest_angle(self, reach: Matrix) -> float:
-        """The largest angle of a row with |x_i| <= reach[i] (d,); costs what the row does."""
+        """The largest angle of a row with |x_i| <= reach[i] (d,), at the cost of one row."""
         columns = np.repeat(self.entry_axis, np.diff(self.entry_ptr))
         return float((self.entry_nodes * reach[columns]).max(initial=0.0))
 
     def groups(self) -> list[Integers]:
         """The entries of every group."""
         return np.split(self.group_entries, self.group_ptr[1:-1])
-
-
-def _longest(nodes: Floats) -> float:
-    return float(np.linalg.norm(nodes, ord=1, axis=1).max(initial=0.0))
-
-
-def _offsets(counts: Sequence[int]) -> Integers:
-    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
-
-
-def _join(parts: Sequence[Any], dtype: Any) -> Any:
-    if len(parts) == 1:  # one group: no second copy of what may be most of the memory
-        return np.ascontiguousarray(parts[0], dtype=dtype)
-    return np.concatenate([np.asarray(part, dtype=dtype) for part in parts] or [np.empty(0, dtype)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,11 +250,11 @@ class Expansion:
     where rest = |scale * (x[axes] - mean)|^2 - sum_i `length[i]` t_i^2 is the squared distance
     from the span of the directions, and 0 if there are as many directions as axes.
 
-    With `projection` (columns, q) the features are those columns times it.
+    With `projection` (columns, q) the features are these columns times it.
 
-    With `mixing` (r, m), where directions are as many as axes, t is (x[axes] - mean) * scale
-    / sqrt(length), with ((x[axes] - mean) @ rotation) @ mixing added: a rotation by r reflections,
-    which is 2 r m multiply-adds instead of m^2.
+    With `mixing` (r, m), allowed if there are as many directions as axes, t is (x[axes] - mean)
+    * scale / sqrt(length) + ((x[axes] - mean) @ rotation) @ mixing: a rotation by r reflections,
+    which costs 2 r m multiply-adds instead of m^2.
     """
 
     axes: Integers  # (a,) columns of X
@@ -250,12 +274,65 @@ class Expansion:
 
     @property
     def n_columns(self) -> int:
+        """Columns of the output."""
         return len(self.parent) if self.projection is None else self.projection.shape[1]
+
+    def check(self) -> None:
+        """Raise a ValueError if the arrays do not fit together or are out of range."""
+        a, m, columns = len(self.axes), len(self.sizes), len(self.parent)
+        _require(a > 0 and m > 0, "an expansion has no axes, or no directions")
+        _require(columns > 0, "an expansion has no columns")
+        shapes = {
+            "scale": (a,),
+            "mean": (a,),
+            "rotation": (a, m if self.mixing is None else len(self.mixing)),
+            "envelope": (m,),
+            "length": (m,),
+            "ratio": (m,),
+            "direction": (columns,),
+            "degree": (columns,),
+        }
+        for name, shape in shapes.items():
+            actual = getattr(self, name).shape
+            _require(actual == shape, f"{name} has shape {actual}, not {shape}")
+        _require(int(self.axes.min()) >= 0, f"axes holds {self.axes.min()}, which is negative")
+        _check_finite(self, "mean", "scale", "rotation", "envelope", "length", "ratio", "amplitude")
+        nonnegative = bool((self.envelope >= 0).all() and (self.ratio >= 0).all())
+        _require(nonnegative, "envelope and ratio must not be negative")
+        if self.mixing is not None:
+            _require(
+                a == m == self.mixing.shape[1] and 0 < len(self.mixing) <= a,
+                f"a mixing of shape {self.mixing.shape} does not fit {a} axes and {m} directions",
+            )
+            _check_finite(self, "mixing")
+            _require(bool((self.length > 0).all()), "a direction has no length")
+        if self.projection is not None:
+            _require(len(self.projection) == columns, "a projection does not fit its columns")
+        self._check_columns()
+
+    def _check_columns(self) -> None:
+        wrong = np.flatnonzero((self.parent < -1) | (self.parent >= np.arange(len(self.parent))))
+        if len(wrong):
+            parent = self.parent[wrong[0]]
+            raise ValueError(
+                f"parent of column {wrong[0]} is {parent}, not a column before it or -1"
+            )
+        outside = self.sizes[(self.sizes < 1) | (self.sizes > _MOST_TERMS)]
+        if len(outside):
+            raise ValueError(f"sizes holds {outside[0]}, which is outside of [1, {_MOST_TERMS}]")
+        _check_indices("direction", self.direction, len(self.sizes))
+        tables = self.sizes[self.direction]
+        wrong = np.flatnonzero((self.degree < 0) | (self.degree >= tables))
+        if len(wrong):
+            raise ValueError(
+                f"degree holds {self.degree[wrong[0]]}, but direction {self.direction[wrong[0]]} "
+                f"has a table of size {tables[wrong[0]]}"
+            )
 
 
 @dataclass(frozen=True, eq=False)
 class MercerBasis:
-    """One expansion per group of the kernel that has columns; their columns times `projection`.
+    """The columns of several expansions, one per group of the kernel, times `projection`.
 
     `projection` (columns, p) has orthonormal columns; None is the identity.
     """
@@ -266,8 +343,64 @@ class MercerBasis:
     @property
     def n_pool(self) -> int:
         """Columns before the projection."""
-        return sum(each.n_columns for each in self.expansions)
+        return sum(expansion.n_columns for expansion in self.expansions)
 
     @property
     def n_columns(self) -> int:
+        """Columns of the output."""
         return self.n_pool if self.projection is None else self.projection.shape[1]
+
+    def check(self) -> None:
+        """Raise a ValueError if an expansion is wrong, or the projection does not fit."""
+        _require(len(self.expansions) > 0, "a basis is empty")
+        for expansion in self.expansions:
+            expansion.check()
+        if self.projection is not None:
+            _require(len(self.projection) == self.n_pool, "a projection does not fit its columns")
+
+
+_MOST_TERMS = 1 << 16  # of a recurrence: more could lift a zero from `lowest` in exp.hpp
+
+
+def _longest(nodes: Floats) -> float:
+    return float(np.linalg.norm(nodes, ord=1, axis=1).max(initial=0.0))
+
+
+def _offsets(counts: Sequence[int]) -> Integers:
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
+
+
+def _join(parts: Sequence[Any], dtype: Any) -> Any:
+    if len(parts) == 1:  # one group: do not copy what may be most of the memory
+        return np.ascontiguousarray(parts[0], dtype=dtype)
+    return np.concatenate([np.asarray(part, dtype=dtype) for part in parts] or [np.empty(0, dtype)])
+
+
+def _require(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise ValueError(otherwise)
+
+
+def _check_offsets(name: str, offsets: Integers, total: int) -> None:
+    rises = len(offsets) > 0 and bool((np.diff(offsets) >= 0).all())
+    _require(
+        rises and offsets[0] == 0 and offsets[-1] == total,
+        f"{name} does not cut {total} entries: it must rise from 0 to {total}",
+    )
+
+
+def _check_indices(name: str, values: Integers, count: int) -> None:
+    outside = values[(values < 0) | (values >= count)]
+    if len(outside):
+        raise ValueError(f"{name} holds {outside[0]}, an index outside of [0, {count})")
+
+
+def _check_lengths(plan: Any, **lengths: int) -> None:
+    for name, length in lengths.items():
+        actual = len(getattr(plan, name))
+        _require(actual == length, f"{name} has {actual} values, not {length}")
+
+
+def _check_finite(plan: Any, *names: str) -> None:
+    for name in names:
+        _require(bool(np.isfinite(getattr(plan, name)).all()), f"{name} must be finite")

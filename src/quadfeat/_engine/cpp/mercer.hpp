@@ -1,8 +1,8 @@
-// Hermite-Mercer features, for one instruction set: rows in lanes from the first to the last step,
-// turned into rows of the output in registers. Included by kernels.hpp only.
+// Hermite-Mercer features for one instruction set: rows in lanes throughout, transposed to rows of the
+// output in registers.
 //
-// A lane sees the same operations in the same order whatever its neighbours hold, so a row has the
-// same bits in every block and beside every other row.
+// A lane runs the same operations in the same order whatever the other lanes hold, so the result of a
+// row does not depend on its block or its neighbours.
 #pragma once
 
 #include "exp.hpp"
@@ -11,15 +11,15 @@
 namespace quadfeat {
 namespace QUADFEAT_ISA {
 
-// Memory of a stage; smaller than elsewhere, because tables share the first-level cache with it.
+// Elements of the buffers of a Writer; fewer than kBuffers, because tables share the first-level cache.
 template <class T>
-constexpr index kMercerStage = 16 * 1024 / sizeof(T);
+constexpr index kMercerBuffers = 16 * 1024 / sizeof(T);
 
 template <class T>
 struct MercerScratch {
     index x, centred, reflected, distance, t, tables, total;  // elements
     MercerScratch(const MercerWork<T>& work, const Input<T>& in) {
-        x = kMercerStage<T>;
+        x = kMercerBuffers<T>;
         centred = x + in.columns * kMercerRows;
         reflected = centred + work.most_axes * kMercerRows;
         distance = reflected + work.most_reflections * kMercerRows;
@@ -29,8 +29,8 @@ struct MercerScratch {
     }
 };
 
-// Rows into lanes: (columns, kMercerRows); beyond the last row it is repeated. False if a value is
-// not finite.
+// Copies rows into lanes: (columns, kMercerRows), the last row repeated to fill a vector. Returns false
+// if a value is not finite.
 template <class T>
 bool mercer_read(const Input<T>& in, index begin, index rows, index vectors, T* to) {
     vec<T> odd = {};  // x - x is zero unless x is not finite
@@ -104,7 +104,7 @@ void rotate_rows(const T* centred, index axes, const T* rotation, bool first, in
     if (vectors == 1) rotate_tile<T, 1, Directions>(centred, axes, rotation, first, t);
 }
 
-// The same where every direction is a multiple of one axis: as a sum, all its other terms are zero.
+// The rotation where every direction is a multiple of one axis: the other terms of the sum are zero.
 template <class T>
 void mercer_pick(const MercerGroup<T>& group, const T* centred, index vectors, T* t) {
     for (index i = 0; i < group.directions; ++i, t += kMercerRows) {
@@ -140,7 +140,7 @@ void mercer_rotate(const T* tile, index axes, index directions, const T* x, bool
     }
 }
 
-// A rotation by a few reflections: what they change is added to the axes as they are.
+// A rotation by a few reflections: the scaled axes, plus a correction of low rank.
 template <class T>
 void mercer_reflect(const MercerGroup<T>& group, const T* centred, index vectors, T* reflected,
                     T* t) {
@@ -154,12 +154,12 @@ void mercer_reflect(const MercerGroup<T>& group, const T* centred, index vectors
 
 template <class T>
 QUADFEAT_INLINE vec<T> clip(vec<T> x, T limit) {
-    x = x < limit ? x : fill<T>(limit);  // also a NaN, from infinity - infinity: it is far away
+    x = x < limit ? x : fill<T>(limit);  // also a NaN, from infinity - infinity, which is far away
     return x > -limit ? x : fill<T>(-limit);
 }
 
-// q_k(t) with q_0 = exp(-envelope t^2). What is carried is q_k / q_0, as a number of moderate size
-// and a power of two: neither overflows, and the product of all three is rounded to the type once.
+// q_k(t) with q_0 = exp(-envelope t^2). The recurrence carries q_k / q_0 as a number of moderate size
+// and a power of two: neither overflows, and the product with q_0 is rounded to the type once.
 template <class T>
 void hermite_functions(vec<T> t, T envelope, const T* rise, const T* fall, index size, T* table) {
     constexpr T shrink = T(0x1p-40), large = T(0x1p40), step = T(40);
@@ -180,7 +180,7 @@ void hermite_functions(vec<T> t, T envelope, const T* rise, const T* fall, index
     }
 }
 
-// q_k(t) with q_0 = 1: polynomials. They only multiply columns that vanish beyond the limit.
+// q_k(t) with q_0 = 1: polynomials, clipped at the limit, beyond which the columns they multiply are 0.
 template <class T>
 void hermite_ratios(vec<T> t, T limit, const T* rise, const T* fall, index size, T* table) {
     t = clip<T>(t, limit);
@@ -195,22 +195,22 @@ void hermite_ratios(vec<T> t, T limit, const T* rise, const T* fall, index size,
     }
 }
 
-// The base and the tables of a group for one vector of rows.
+// Computes the base and the tables of a group for one vector of rows.
 template <class T>
 void mercer_tables(const MercerGroup<T>& group, const T* t, const T* distance, T* entries) {
     vec<T> exponent = {}, inside = {};
     const T *rise = group.rise, *fall = group.fall;
     T* table = entries + group.table;
     for (index i = 0; i < group.directions; ++i) {
-        const vec<T> own = load(t + i * kMercerRows);
-        const vec<T> square = own * own;
+        const vec<T> coordinate = load(t + i * kMercerRows);
+        const vec<T> square = coordinate * coordinate;
         const index size = group.sizes[i];
         inside = fma(fill<T>(group.length[i]), square, inside);
         if (i == 0) {
-            hermite_functions<T>(own, group.envelope[i], rise, fall, size, table);
+            hermite_functions<T>(coordinate, group.envelope[i], rise, fall, size, table);
         } else {
             exponent = fma(fill<T>(group.envelope[i]), square, exponent);
-            hermite_ratios<T>(own, group.limit[i], rise, fall, size, table);
+            hermite_ratios<T>(coordinate, group.limit[i], rise, fall, size, table);
         }
         rise += size - 1;
         fall += size - 1;
@@ -223,8 +223,8 @@ void mercer_tables(const MercerGroup<T>& group, const T* t, const T* distance, T
     store(entries + group.base, group.amplitude * exp<T>(-exponent));
 }
 
-// The columns that are factors of others. They are computed again where they are written: storing
-// columns there makes loads wait for stores, which cost 10 to 20 percent.
+// Computes the columns that are factors of others. `mercer_columns` computes them again for the output:
+// reusing them there makes loads wait for stores, which cost 10 to 20 percent.
 template <class T>
 void mercer_parents(const MercerChunk& chunk, T* entries) {
     const std::int32_t* factors = chunk.parent_factors;
@@ -233,13 +233,13 @@ void mercer_parents(const MercerChunk& chunk, T* entries) {
         store(to, load(entries + factors[0]) * load(entries + factors[1]));
 }
 
-// Vectors [first, last) of the columns of a chunk, `to` being where the first goes.
+// Writes vectors [first, last) of the columns of a chunk, starting at `to`.
 template <class T>
 void mercer_columns(const MercerChunk& chunk, index first, index last, const T* entries,
-                    index rows, T* to, Stage<T>& stage) {
+                    index rows, T* to, Writer<T>& writer) {
     const index overlap = last == chunk.vectors ? chunk.vectors * lanes<T> - chunk.columns : 0;
     const std::int32_t* factors = chunk.factors + 2 * lanes<T> * first;
-    const index stride = stage.stride();
+    const index stride = writer.stride();
     // A cache line of every row at a time: where rows are a multiple of 4 KB apart, half-written
     // lines push each other out of the cache, which cost 10 to 30 percent.
     constexpr index wide = kLine / kBytes;
@@ -255,7 +255,7 @@ void mercer_columns(const MercerChunk& chunk, index first, index last, const T* 
             for (index i = 0; i < lanes<T>; ++i)
                 for (index w = 0; w < wide; ++w)
                     store(to + i * stride + w * lanes<T>, column[w][i]);
-            stage.move(lanes<T>);  // as many lines as were made
+            writer.move(lanes<T>);  // as many lines as were written
         }
     for (; v < last; ++v, to += lanes<T>) {
         vec<T> column[lanes<T>];
@@ -268,11 +268,11 @@ void mercer_columns(const MercerChunk& chunk, index first, index last, const T* 
         } else {
             for (index i = 0; i < rows; ++i) store(at + i * stride, column[i]);
         }
-        stage.move(lanes<T>);
+        writer.move(lanes<T>);
     }
 }
 
-// The columns of a chunk that has fewer than a vector has lanes.
+// Writes the columns of a chunk with fewer columns than lanes.
 template <class T>
 void mercer_few(const MercerChunk& chunk, const T* entries, index rows, T* to, index stride) {
     const std::int32_t* factors = chunk.factors;
@@ -292,13 +292,14 @@ void mercer_chunk(const MercerWork<T>& work, const MercerChunk& chunk, const Out
         T* centred = scratch + plan.centred;
         mercer_centre(group, scratch + plan.x, vectors, centred,
                       distance + (g - chunk.first) * kMercerRows);
-        T* own = t + group.t * kMercerRows;
+        T* group_t = t + group.t * kMercerRows;
         if (group.only)
-            mercer_pick(group, centred, vectors, own);
+            mercer_pick(group, centred, vectors, group_t);
         else if (group.reflections)
-            mercer_reflect(group, centred, vectors, scratch + plan.reflected, own);
+            mercer_reflect(group, centred, vectors, scratch + plan.reflected, group_t);
         else
-            mercer_rotate(group.rotation, group.axes, group.directions, centred, true, vectors, own);
+            mercer_rotate(group.rotation, group.axes, group.directions, centred, true, vectors,
+                          group_t);
     }
     T* entries = scratch + plan.tables;
     for (index r = 0; r < rows; r += lanes<T>) {
@@ -306,21 +307,21 @@ void mercer_chunk(const MercerWork<T>& work, const MercerChunk& chunk, const Out
             mercer_tables(work.groups[g], t + work.groups[g].t * kMercerRows + r,
                           distance + (g - chunk.first) * kMercerRows + r, entries);
         mercer_parents(chunk, entries);
-        const index own = rows - r < lanes<T> ? rows - r : lanes<T>;
-        Stage<T> stage(out, begin + r, own, scratch, kMercerStage<T>);
-        stage.begin(chunk.column);
+        const index some = rows - r < lanes<T> ? rows - r : lanes<T>;
+        Writer<T> writer(out, begin + r, some, scratch, kMercerBuffers<T>);
+        writer.begin(chunk.column);
         if (chunk.vectors == 0)
-            mercer_few(chunk, entries, own, stage.take(chunk.columns), stage.stride());
-        const index run = stage.capacity() / lanes<T> - 1;  // vectors
+            mercer_few(chunk, entries, some, writer.take(chunk.columns), writer.stride());
+        const index run = writer.capacity() / lanes<T> - 1;  // vectors
         for (index v = 0; v < chunk.vectors;) {
             index last = v + run < chunk.vectors ? v + run : chunk.vectors;
             // The last vector reaches back into the one before: keep the two together.
             if (last == chunk.vectors - 1) ++last;
             const index end = last < chunk.vectors ? last * lanes<T> : chunk.columns;
-            mercer_columns(chunk, v, last, entries, own, stage.take(end - v * lanes<T>), stage);
+            mercer_columns(chunk, v, last, entries, some, writer.take(end - v * lanes<T>), writer);
             v = last;
         }
-        stage.finish();
+        writer.finish();
     }
 }
 
@@ -340,18 +341,6 @@ Status mercer(const MercerWork<T>& work, const Input<T>& in, const Output<T>& ou
         mercer_chunk(work, work.chunk[c], out, begin, rows, plan, scratch);
     stream_fence();
     return Status::ok;
-}
-
-// The exponential alone, for tests.
-template <class T>
-void exp_array(const T* x, T* to, index count) {
-    for (index i = 0; i < count; i += lanes<T>) {
-        const index left = count - i < lanes<T> ? count - i : lanes<T>;
-        T some[lanes<T>] = {};
-        for (index k = 0; k < left; ++k) some[k] = x[i + k];
-        store(some, exp<T>(load(some)));
-        for (index k = 0; k < left; ++k) to[i + k] = some[k];
-    }
 }
 
 }  // namespace QUADFEAT_ISA

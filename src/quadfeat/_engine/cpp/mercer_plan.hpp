@@ -1,85 +1,157 @@
-// The plan of Hermite-Mercer features, packed for the kernels. Included by core.cpp only, whose
-// helpers it uses.
+// The expansions of a MercerBasis of plans.py, packed for one instruction set.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
 #include <numeric>
+#include <string>
 #include <utility>
+#include <vector>
+
+#include "arguments.hpp"
+#include "isa.hpp"
+#include "packing.hpp"
+#include "run.hpp"
+#include "work.hpp"
 
 namespace quadfeat {
-namespace {
 
 // Groups share a chunk while their tables fit into half of a first-level cache.
 constexpr index kChunkBytes = 16 * 1024;
-// Terms of a recurrence, at most: more could lift a zero from `lowest` in exp.hpp.
-constexpr index kMostTerms = 1 << 16;
+// The fields of all expansions, joined, as they come from Python (`mercer_fields` in dispatch.py).
+// `axes_ptr`, `direction_ptr` and `column_ptr` cut axes (axis, scale, mean), directions (envelope,
+// length, ratio, sizes) and columns (parent, direction, degree) into groups. The rotations (axes,
+// directions) of the groups follow each other; a group with `reflections` has a rotation (axes,
+// reflections) and a mixing (reflections, directions) instead.
+struct MercerFields {
+    index n_features;
+    Vector<index> axes_ptr, direction_ptr, column_ptr, axes;
+    Vector<double> scale, mean, rotation;
+    Vector<index> reflections;
+    Vector<double> mixing, envelope, length, ratio;
+    Vector<index> sizes;
+    Vector<double> amplitude;
+    Vector<index> parent, direction, degree;
+
+    explicit MercerFields(const nb::kwargs& given)
+        : n_features(field<index>(given, "n_features")),
+          axes_ptr(field<Vector<index>>(given, "axes_ptr")),
+          direction_ptr(field<Vector<index>>(given, "direction_ptr")),
+          column_ptr(field<Vector<index>>(given, "column_ptr")),
+          axes(field<Vector<index>>(given, "axes")),
+          scale(field<Vector<double>>(given, "scale")),
+          mean(field<Vector<double>>(given, "mean")),
+          rotation(field<Vector<double>>(given, "rotation")),
+          reflections(field<Vector<index>>(given, "reflections")),
+          mixing(field<Vector<double>>(given, "mixing")),
+          envelope(field<Vector<double>>(given, "envelope")),
+          length(field<Vector<double>>(given, "length")),
+          ratio(field<Vector<double>>(given, "ratio")),
+          sizes(field<Vector<index>>(given, "sizes")),
+          amplitude(field<Vector<double>>(given, "amplitude")),
+          parent(field<Vector<index>>(given, "parent")),
+          direction(field<Vector<index>>(given, "direction")),
+          degree(field<Vector<index>>(given, "degree")) {}
+};
 
 template <class T>
-class Mercer {
+class MercerPlan {
    public:
-    // Everything is joined over groups: `axes_ptr`, `direction_ptr` and `column_ptr` cut axes
-    // (axis, scale, mean), directions (envelope, length, ratio, sizes) and columns (parent,
-    // direction, degree). The rotations (axes, directions) follow each other; where there are
-    // `reflections`, those are (axes, reflections), and theirs are mixings (reflections, directions).
-    Mercer(const std::string& isa, index features, const Vector<index>& axes_ptr,
-           const Vector<index>& direction_ptr, const Vector<index>& column_ptr,
-           const Vector<index>& axes, const Vector<double>& scale, const Vector<double>& mean,
-           const Vector<double>& rotation, const Vector<index>& reflections,
-           const Vector<double>& mixing, const Vector<double>& envelope,
-           const Vector<double>& length, const Vector<double>& ratio, const Vector<index>& sizes,
-           const Vector<double>& amplitude, const Vector<index>& parent,
-           const Vector<index>& direction, const Vector<index>& degree)
+    MercerPlan(const std::string& isa, const MercerFields& given)
         : isa_(find_isa(isa)),
           lanes_(isa_.vector_bytes / index(sizeof(T))),
-          features_(features),
-          axes_(copy(axes)),
-          sizes_(copy(sizes)) {
-        const std::vector<index> cut_axes = copy(axes_ptr), cut_directions = copy(direction_ptr),
-                                 cut_columns = copy(column_ptr);
-        const index groups = index(amplitude.size());
-        for (const auto* cut : {&cut_axes, &cut_directions, &cut_columns})
-            require(index(cut->size()) == groups + 1,
-                    "axes_ptr, direction_ptr and column_ptr must have one more entry than "
-                    "amplitude");
-        check_pointer("axes_ptr", cut_axes, index(axes.size()));
-        check_pointer("direction_ptr", cut_directions, index(sizes.size()));
-        check_pointer("column_ptr", cut_columns, index(parent.size()));
-        check_indices("axes", axes_, features);
-        require(scale.size() == axes.size() && mean.size() == axes.size(),
-                "scale and mean must have as many values as axes");
-        require(envelope.size() == sizes.size() && length.size() == sizes.size() &&
-                    ratio.size() == sizes.size(),
-                "envelope, length and ratio must have as many values as sizes");
-        require(direction.size() == parent.size() && degree.size() == parent.size(),
-                "direction and degree must have as many values as parent");
-        require(index(reflections.size()) == groups,
-                "reflections must have as many values as amplitude");
-        for (const Vector<double>* values :
-             {&scale, &mean, &rotation, &mixing, &envelope, &length, &ratio, &amplitude})
-            check_finite("every value of the plan", copy(*values));
-        for (const auto* values : {&envelope, &ratio})
-            for (const double value : copy(*values))
-                require(value >= 0, "envelope and ratio must not be negative");
-        for (const index size : sizes_)
-            require(1 <= size && size <= kMostTerms, "sizes holds ", size,
-                    ", which is outside [1, ", kMostTerms, "]");
-
-        scale_ = rounded("scale", scale);
-        mean_ = rounded("mean", mean);
-        envelope_ = rounded("envelope", envelope);
-        length_ = rounded("length", length);
+          features_(given.n_features),
+          axes_(copy(given.axes)),
+          sizes_(copy(given.sizes)),
+          axes_ptr_(copy(given.axes_ptr)),
+          direction_ptr_(copy(given.direction_ptr)),
+          column_ptr_(copy(given.column_ptr)) {
+        check_lengths(given);
+        scale_ = rounded("scale", given.scale);
+        mean_ = rounded("mean", given.mean);
+        envelope_ = rounded("envelope", given.envelope);
+        length_ = rounded("length", given.length);
         const double reach = 0.9 * std::log(double(std::numeric_limits<T>::max()));
-        for (const double value : copy(envelope)) {
+        for (const double value : copy(given.envelope)) {
             const double limit = std::sqrt(reach / value);
             limit_.push_back(T(std::min(limit, double(std::numeric_limits<T>::max()))));
         }
-        recurrences(ratio);
+        add_recurrences(given.ratio);
+        add_groups(given, pack_rotations(given));
+    }
+    MercerPlan(const MercerPlan&) = delete;
 
+    index columns() const { return columns_; }
+
+    void run(const Matrix<T>& X, const Target<T>& out, index threads, int way) const {
+        const Input<T> in = input_of(X, features_);
+        const Output<T> to = output_of(out, in.rows, columns_, way);
+        const Routines<T>& routines = routines_of<T>(isa_);
+        const Status status = run_routine(work_, in, to, kMercerRows, threads,
+                                          routines.mercer_scratch, routines.mercer);
+        require(status == Status::ok, "X is not finite");
+    }
+
+   private:
+    // Where the parts of a group start in the packed arrays.
+    struct Shape {
+        index axes, directions, rotation, only, mixing = 0, straight = 0;
+        bool picked = false;
+    };
+    struct Column {
+        index parent;       // among the parents of the chunk, or -1 for the base
+        index base, right;  // entries, counted in elements
+        index kept;         // place among the parents of the chunk, or -1
+    };
+
+    void check_lengths(const MercerFields& given) const {
+        const std::size_t groups = given.amplitude.size(), columns = given.parent.size();
+        for (const auto* ptr : {&axes_ptr_, &direction_ptr_, &column_ptr_})
+            require(ptr->size() == groups + 1,
+                    "axes_ptr, direction_ptr and column_ptr must have one more entry than "
+                    "amplitude");
+        check_pointer("axes_ptr", axes_ptr_, index(axes_.size()));
+        check_pointer("direction_ptr", direction_ptr_, index(sizes_.size()));
+        check_pointer("column_ptr", column_ptr_, index(columns));
+        check_indices("axes", axes_, features_);
+        require(given.scale.size() == axes_.size() && given.mean.size() == axes_.size(),
+                "scale and mean must have as many values as axes");
+        require(given.envelope.size() == sizes_.size() && given.length.size() == sizes_.size() &&
+                    given.ratio.size() == sizes_.size(),
+                "envelope, length and ratio must have as many values as sizes");
+        require(given.direction.size() == columns && given.degree.size() == columns,
+                "direction and degree must have as many values as parent");
+        require(given.reflections.size() == groups,
+                "reflections must have as many values as amplitude");
+        for (const index size : sizes_) require(size >= 1, "sizes holds ", size);
+    }
+
+    Aligned<T> rounded(const char* name, const Vector<double>& values) {
+        Aligned<T> packed;
+        for (std::size_t i = 0; i < values.size(); ++i) packed.push_back(T(values(i)));
+        check_finite(name, packed);
+        return packed;
+    }
+
+    // The factors of q_{k+1} = rise t q_k - fall q_{k-1}, for all directions one after another.
+    void add_recurrences(const Vector<double>& ratio) {
+        for (std::size_t i = 0; i < sizes_.size(); ++i)
+            for (index k = 0; k + 1 < sizes_[i]; ++k) {
+                rise_.push_back(T(std::sqrt(2 * ratio(i) / double(k + 1))));
+                fall_.push_back(T(ratio(i) * std::sqrt(double(k) / double(k + 1))));
+            }
+    }
+
+    std::vector<Shape> pack_rotations(const MercerFields& given) {
+        const Vector<double>&rotation = given.rotation, &mixing = given.mixing;
         index at = 0, mixed = 0;  // in rotation and mixing
         std::vector<Shape> shapes;
-        for (index g = 0; g < groups; ++g) {
-            const index a = cut_axes[g + 1] - cut_axes[g];
-            const index m = cut_directions[g + 1] - cut_directions[g];
-            const index r = reflections(g), width = r > 0 ? r : m;
+        for (std::size_t g = 0; g < given.amplitude.size(); ++g) {
+            const index a = axes_ptr_[g + 1] - axes_ptr_[g];
+            const index m = direction_ptr_[g + 1] - direction_ptr_[g];
+            const index r = given.reflections(g), width = r > 0 ? r : m;
             require(a > 0 && m > 0, "group ", g, " has no axes, or no directions");
             require(r == 0 || (0 < r && r <= a && a == m), "group ", g, " has ", r,
                     " reflections of ", a, " axes and ", m, " directions");
@@ -93,8 +165,8 @@ class Mercer {
             if (r > 0) {
                 pack_rotation(r, m, mixing.data() + mixed);
                 for (index i = 0; i < m; ++i)
-                    straight_.push_back(T(scale(cut_axes[g] + i) /
-                                          std::sqrt(length(cut_directions[g] + i))));
+                    straight_.push_back(T(given.scale(axes_ptr_[g] + i) /
+                                          std::sqrt(given.length(direction_ptr_[g] + i))));
             }
             at += a * width;
             mixed += r * m;
@@ -105,20 +177,23 @@ class Mercer {
                 index(mixing.size()));
         check_finite("rotation", rotation_);
         check_finite("scale / sqrt(length)", straight_);
+        return shapes;
+    }
 
+    void add_groups(const MercerFields& given, const std::vector<Shape>& shapes) {
         index terms = 0;
-        for (index g = 0; g < groups; ++g) {
-            const Shape& shape = shapes[std::size_t(g)];
-            const index first = cut_directions[g];
+        for (std::size_t g = 0; g < shapes.size(); ++g) {
+            const Shape& shape = shapes[g];
+            const index first = direction_ptr_[g];
             MercerGroup<T> group{};
             group.axes = shape.axes;
             group.directions = shape.directions;
-            group.axis = axes_.data() + cut_axes[g];
-            group.scale = scale_.data() + cut_axes[g];
-            group.mean = mean_.data() + cut_axes[g];
+            group.axis = axes_.data() + axes_ptr_[g];
+            group.scale = scale_.data() + axes_ptr_[g];
+            group.mean = mean_.data() + axes_ptr_[g];
             group.rotation = rotation_.data() + shape.rotation;
             group.only = shape.picked ? only_.data() + shape.only : nullptr;
-            group.reflections = reflections(g);
+            group.reflections = given.reflections(g);
             group.mixing = rotation_.data() + shape.mixing;
             group.straight = straight_.data() + shape.straight;
             group.envelope = envelope_.data() + first;
@@ -127,12 +202,12 @@ class Mercer {
             group.sizes = sizes_.data() + first;
             group.rise = rise_.data() + terms;
             group.fall = fall_.data() + terms;
-            group.amplitude = T(amplitude(g));
+            group.amplitude = T(given.amplitude(g));
             group.has_rest = shape.directions < shape.axes;
-            const index columns = cut_columns[g + 1] - cut_columns[g];
+            const index column = column_ptr_[g], columns = column_ptr_[g + 1] - column;
             require(columns > 0, "group ", g, " has no columns");
-            place(group, columns, parent.data() + cut_columns[g], direction.data() + cut_columns[g],
-                  degree.data() + cut_columns[g]);
+            place(group, columns, given.parent.data() + column, given.direction.data() + column,
+                  given.degree.data() + column);
             for (index i = 0; i < group.directions; ++i) terms += group.sizes[i] - 1;
             work_.most_axes = std::max(work_.most_axes, group.axes);
             work_.most_reflections = std::max(work_.most_reflections, group.reflections);
@@ -147,45 +222,6 @@ class Mercer {
         work_.chunk = chunks_.data();
         work_.chunks = index(chunks_.size());
     }
-    Mercer(const Mercer&) = delete;
-
-    index columns() const { return columns_; }
-
-    void run(const Matrix<T>& X, const Target<T>& out, index threads, int way) const {
-        const Input<T> in = input_of(X, features_);
-        const Output<T> to = output_of(out, in.rows, columns_, way);
-        const Kernels<T>& kernels = kernels_of<T>(isa_);
-        const Status status = run_kernel(work_, in, to, kMercerRows, threads,
-                                         kernels.mercer_scratch, kernels.mercer);
-        require(status == Status::ok, "X is not finite");
-    }
-
-   private:
-    struct Shape {
-        index axes, directions, rotation, only, mixing = 0, straight = 0;
-        bool picked = false;
-    };
-    struct Column {
-        index parent;       // among the parents of the chunk, or -1 for the base
-        index base, right;  // entries, counted in elements
-        index kept;         // place among the parents of the chunk, or -1
-    };
-
-    Aligned<T> rounded(const char* name, const Vector<double>& values) {
-        Aligned<T> found;
-        for (const double value : copy(values)) found.push_back(T(value));
-        check_finite(name, found);
-        return found;
-    }
-
-    // The factors of q_{k+1} = rise t q_k - fall q_{k-1}, for all directions one after another.
-    void recurrences(const Vector<double>& ratio) {
-        for (std::size_t i = 0; i < sizes_.size(); ++i)
-            for (index k = 0; k + 1 < sizes_[i]; ++k) {
-                rise_.push_back(T(std::sqrt(2 * ratio(i) / double(k + 1))));
-                fall_.push_back(T(ratio(i) * std::sqrt(double(k) / double(k + 1))));
-            }
-    }
 
     void pack_rotation(index axes, index directions, const double* values) {
         for (index first = 0; first < axes; first += kMercerDepth<T>)
@@ -195,24 +231,24 @@ class Mercer {
                         rotation_.push_back(T(values[k * directions + i]));
     }
 
-    // Whether every direction is a multiple of one axis; if so, these are kept.
+    // Whether every direction is a multiple of one axis; if so, stores these axes in `only_`.
     bool pick_axes(index axes, index directions, const double* values) {
-        std::vector<index> found(std::size_t(directions), -1);
+        std::vector<index> axis_of(std::size_t(directions), -1);
         for (index k = 0; k < axes; ++k)
             for (index i = 0; i < directions; ++i)
                 if (values[k * directions + i] != 0) {
-                    if (found[std::size_t(i)] >= 0) return false;
-                    found[std::size_t(i)] = k;
+                    if (axis_of[std::size_t(i)] >= 0) return false;
+                    axis_of[std::size_t(i)] = k;
                 }
         for (index i = 0; i < directions; ++i) {
-            const index k = std::max<index>(found[std::size_t(i)], 0);
+            const index k = std::max<index>(axis_of[std::size_t(i)], 0);
             only_.push_back(k);
             rotation_.push_back(T(values[k * directions + i]));
         }
         return true;
     }
 
-    // The tables and the base of a group become entries of the open chunk, or of a new one.
+    // Adds the tables and the base of a group to the open chunk, or to a new one if they do not fit.
     void place(MercerGroup<T>& group, index columns, const index* parent, const index* direction,
                const index* degree) {
         check_columns(group, columns, parent, direction, degree);
@@ -226,21 +262,21 @@ class Mercer {
         group.table = entries_ * lanes_;
         group.base = (entries_ + rows) * lanes_;
         group.t = directions_;
-        std::vector<index> table;  // the first entry of each direction's
+        std::vector<index> table;  // the first entry of each direction
         for (index i = 0; i < group.directions; ++i) {
             table.push_back(entries_);
             entries_ += group.sizes[i];
         }
         entries_ += 1;
         directions_ += group.directions;
-        const index first = index(own_.size());
+        const index first = index(open_columns_.size());
         for (index j = 0; j < columns; ++j) {
             Column column;
-            column.parent = parent[j] < 0 ? -1 : own_[std::size_t(first + parent[j])].kept;
+            column.parent = parent[j] < 0 ? -1 : open_columns_[std::size_t(first + parent[j])].kept;
             column.base = group.base;
             column.right = (table[std::size_t(direction[j])] + degree[j]) * lanes_;
             column.kept = is_parent[std::size_t(j)] ? open_.parents++ : -1;
-            own_.push_back(column);
+            open_columns_.push_back(column);
         }
         open_.last += 1;
         open_.columns += columns;
@@ -259,23 +295,23 @@ class Mercer {
         }
     }
 
-    // The columns of the open chunk, cut into vectors: the last may overlap the one before it, so
+    // Cuts the columns of the open chunk into vectors: the last may overlap the one before it, so
     // that every store is a whole vector.
     void close_chunk() {
-        if (own_.empty()) return;
+        if (open_columns_.empty()) return;
         const index entries = entries_ + open_.parents;
         require(entries <= std::numeric_limits<std::int32_t>::max() / lanes_, "too many columns");
         open_.parent = entries_ * lanes_;
         open_.column = columns_;
         open_.vectors = open_.columns < lanes_ ? 0 : (open_.columns + lanes_ - 1) / lanes_;
         starts_.push_back({index(factors_.size()), index(parent_factors_.size())});
-        for (const Column& column : own_)
+        for (const Column& column : open_columns_)
             if (column.kept >= 0) add_factors(parent_factors_, column);
         for (index v = 0; v < std::max<index>(open_.vectors, 1); ++v) {
             const index count = std::min(lanes_, open_.columns);
             const index first = std::min(v * lanes_, open_.columns - count);
             for (index c = first; c < first + count; ++c)
-                add_factors(factors_, own_[std::size_t(c)]);
+                add_factors(factors_, open_columns_[std::size_t(c)]);
         }
         columns_ += open_.columns;
         work_.most_entries = std::max(work_.most_entries, entries);
@@ -285,7 +321,7 @@ class Mercer {
         const index next = open_.last;
         open_ = MercerChunk{};
         open_.first = open_.last = next;
-        own_.clear();
+        open_columns_.clear();
         entries_ = directions_ = 0;
     }
 
@@ -297,44 +333,17 @@ class Mercer {
 
     const Isa& isa_;
     index lanes_, features_, columns_ = 0;
-    std::vector<index> axes_, sizes_, only_;
+    std::vector<index> axes_, sizes_, axes_ptr_, direction_ptr_, column_ptr_, only_;
     Aligned<T> scale_, mean_, rotation_, straight_, envelope_, length_, limit_, rise_, fall_;
     std::vector<MercerGroup<T>> groups_;
     std::vector<MercerChunk> chunks_;
     Aligned<std::int32_t> factors_, parent_factors_;
-    std::vector<std::pair<index, index>> starts_;  // of the chunks, in both
-    // The chunk that is being filled, with its entries but for the parents.
+    std::vector<std::pair<index, index>> starts_;  // of every chunk in factors_ and parent_factors_
+    // The chunk that is being filled; `entries_` counts its entries without the parents.
     MercerChunk open_{};
-    std::vector<Column> own_;
+    std::vector<Column> open_columns_;
     index entries_ = 0, directions_ = 0;
     MercerWork<T> work_{};
 };
 
-template <class T>
-void exp_of(const std::string& isa, const Vector<T>& x,
-            const nb::ndarray<T, nb::ndim<1>, nb::c_contig>& to) {
-    require(to.size() == x.size(), "to must be as long as x");
-    kernels_of<T>(find_isa(isa)).exp(x.data(), to.data(), index(x.size()));
-}
-
-template <class T>
-void bind_mercer(nb::module_& m, const char* name) {
-    using Indices = const Vector<index>&;
-    using Doubles = const Vector<double>&;
-    nb::class_<Mercer<T>>(m, name)
-        .def(nb::init<const std::string&, index, Indices, Indices, Indices, Indices, Doubles,
-                      Doubles, Doubles, Indices, Doubles, Doubles, Doubles, Doubles, Indices,
-                      Doubles, Indices, Indices, Indices>(),
-             nb::arg("isa"), nb::arg("n_features"), nb::arg("axes_ptr"), nb::arg("direction_ptr"),
-             nb::arg("column_ptr"), nb::arg("axes"), nb::arg("scale"), nb::arg("mean"),
-             nb::arg("rotation"), nb::arg("reflections"), nb::arg("mixing"), nb::arg("envelope"),
-             nb::arg("length"), nb::arg("ratio"), nb::arg("sizes"), nb::arg("amplitude"),
-             nb::arg("parent"), nb::arg("direction"), nb::arg("degree"))
-        .def_prop_ro("columns", &Mercer<T>::columns)
-        .def("run", &Mercer<T>::run, nb::arg("X").noconvert(), nb::arg("out").noconvert(),
-             nb::arg("threads"), nb::arg("way") = -1);
-    m.def("exp", &exp_of<T>, nb::arg("isa"), nb::arg("x").noconvert(), nb::arg("to").noconvert());
-}
-
-}  // namespace
 }  // namespace quadfeat

@@ -1,6 +1,6 @@
 // Vectors of QUADFEAT_BYTES bytes by compiler extensions: the same source for SSE2, AVX2, AVX-512
-// and NEON. Multiply-add is spelled out, never left to the compiler, so that every path of one
-// instruction set rounds alike. Included by a kernels_*.cpp only (see engine.hpp).
+// and NEON. Multiply-add is explicit, never left to the compiler, so that all paths of one instruction
+// set round alike. Whoever includes it defines QUADFEAT_ISA and QUADFEAT_BYTES (see units/).
 #pragma once
 
 #include <cstdint>

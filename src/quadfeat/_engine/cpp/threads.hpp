@@ -1,4 +1,4 @@
-// Sharing the rows of one call among threads.
+// Shares the rows of one call among threads.
 #pragma once
 
 #include <algorithm>
@@ -17,19 +17,18 @@
 #include "work.hpp"
 
 namespace quadfeat {
-namespace {
 
 // Below this many output elements per thread, starting a thread costs more than it saves.
 constexpr index kElementsPerThread = 1 << 17;
 
-// Rows of a block: few enough that memory takes turns among few rows, enough to use nodes again.
+// Rows of a block: few, so that stores go to few rows at a time; enough to reuse loaded nodes.
 template <class T>
 constexpr index kRows = kLine / index(sizeof(T));
 static_assert(kRows<float> <= kBlockRows, "");
 
-// A new thread starts on the processor of the thread that made it, and was seen to wait there for
-// milliseconds while another was idle: it is sent to the others this process may use.
-void send_elsewhere(std::thread& thread) {
+// Sets the affinity of a new thread to the other processors of this process. It starts on the
+// processor of its creator and was seen to wait there for milliseconds while others were idle.
+inline void send_elsewhere(std::thread& thread) {
 #if defined(__linux__)
     cpu_set_t allowed;
     const int here = sched_getcpu();
@@ -46,17 +45,17 @@ struct FreeDeleter {
     void operator()(void* p) const { std::free(p); }
 };
 
-// The threads that help a call. However it is left, they are told to stop, and joined.
+// The helper threads of a call; the destructor stops and joins them.
 class Helpers {
    public:
-    explicit Helpers(std::atomic<bool>& sent, std::atomic<bool>& stop) : sent_(sent), stop_(stop) {}
+    explicit Helpers(std::atomic<bool>& placed, std::atomic<bool>& stop) : placed_(placed), stop_(stop) {}
     Helpers(const Helpers&) = delete;
     ~Helpers() {
         stop_.store(true, std::memory_order_relaxed);
         join();
     }
 
-    // help(thread) for threads 1, 2, ... below `threads`, or as many of them as the system gives.
+    // Runs help(t) on threads t = 1, ..., threads - 1, or on as many as the system gives.
     template <class Help>
     void start(index threads, const Help& help) {
         try {
@@ -66,20 +65,20 @@ class Helpers {
                 send_elsewhere(started_.back());
             }
         } catch (...) {
-            // A system out of threads throws a system_error; out of memory, a bad_alloc, perhaps while
-            // it makes the other. Those that run share the rows.
+            // system_error if there are no more threads, bad_alloc if there is no more memory: the
+            // threads that did start share the rows.
         }
-        sent_.store(true, std::memory_order_release);
+        placed_.store(true, std::memory_order_release);
     }
 
     void join() {
-        sent_.store(true, std::memory_order_release);
+        placed_.store(true, std::memory_order_release);
         for (std::thread& thread : started_) thread.join();
         started_.clear();
     }
 
    private:
-    std::atomic<bool>&sent_, &stop_;
+    std::atomic<bool>&placed_, &stop_;
     std::vector<std::thread> started_;
 };
 
@@ -87,10 +86,10 @@ struct Never {
     bool operator()() const { return false; }
 };
 
-// run(begin, end, scratch) for blocks that cover [0, rows), each by whichever thread is free; it must
-// not throw. A block gives the same bits whoever runs it and wherever it starts, so neither matters for
-// the answer. The calling thread asks `interrupted` after each of its blocks, and if so all stop.
-// Threads live for this call only: nothing survives to be broken by a fork.
+// Calls run(begin, end, scratch) for blocks that cover [0, rows), each on whichever thread is free; it
+// must not throw. Results do not depend on the thread or on where blocks start. The calling thread
+// calls `interrupted` after each of its blocks; if that returns true, all threads stop. Threads live
+// for this call only, so a fork cannot break them.
 template <class Run, class Interrupted = Never>
 Status share_rows(index rows, index columns, index block, index threads, index scratch_bytes,
                   Run run, Interrupted interrupted = {}) {
@@ -104,35 +103,34 @@ Status share_rows(index rows, index columns, index block, index threads, index s
     if (!memory) throw std::bad_alloc();
 
     std::atomic<index> next{0};
-    std::atomic<bool> stop{false}, sent{false};
+    std::atomic<bool> stop{false}, placed{false};
     std::atomic<int> status{int(Status::ok)};
     const auto end_with = [&](Status result) {
         status.store(int(result), std::memory_order_relaxed);
         stop.store(true, std::memory_order_relaxed);
     };
-    const auto work = [&](index thread, auto& asked) {
+    const auto work = [&](index thread, auto& is_interrupted) {
         void* scratch = static_cast<char*>(memory.get()) + thread * room;
         for (;;) {
             const index begin = next.fetch_add(step, std::memory_order_relaxed);
             if (begin >= rows || stop.load(std::memory_order_relaxed)) return;
             const Status result = run(begin, std::min(begin + step, rows), scratch);
             if (result != Status::ok) end_with(result);
-            else if (asked()) end_with(Status::interrupted);
+            else if (is_interrupted()) end_with(Status::interrupted);
         }
     };
-    // A thread that has ended has no number, and sending it would send the caller instead, for good:
-    // none ends before all are sent.
+    // Helpers spin until affinities are set. An ended thread has the id 0, which Linux takes for the
+    // caller: setting its affinity would change the caller's, permanently.
     const auto help = [&](index thread) {
         Never never;
         work(thread, never);
-        while (!sent.load(std::memory_order_acquire)) std::this_thread::yield();
+        while (!placed.load(std::memory_order_acquire)) std::this_thread::yield();
     };
-    Helpers helpers(sent, stop);
+    Helpers helpers(placed, stop);
     helpers.start(threads, help);
     work(0, interrupted);
     helpers.join();
     return Status(status.load());
 }
 
-}  // namespace
 }  // namespace quadfeat

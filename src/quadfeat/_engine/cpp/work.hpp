@@ -1,8 +1,9 @@
-// What the dispatcher (core.cpp) and the instruction-set units (kernels_*.cpp) agree on.
+// The interface between the module (bindings.cpp) and the instruction-set units (units/*.cpp): packed
+// plans ("work") and the table of routines that evaluate them.
 //
-// Only plain data crosses this border. The units are compiled with different flags, so an inline
-// function shared by two of them could be merged by the linker into its AVX-512 version: code of a
-// unit lives in a namespace of its own and uses nothing from the standard library.
+// Plain data only. The units are compiled with different flags, and the linker could replace an inline
+// function that two of them share by its AVX-512 version. So the code of a unit is in a namespace of
+// its own and uses nothing from the standard library.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +24,9 @@ struct Input {
 
 // How features reach memory.
 enum class Way : int {
-    cached = 0,  // the output is small, its reader will find it in the cache: written in place
-    fetched = 1, // written in place, lines are asked for shortly before
-    around = 2,  // staged, then written around the cache
+    cached = 0,   // written in place; for small outputs, which stay in the cache
+    fetched = 1,  // written in place, lines are prefetched
+    around = 2,   // buffered, then written around the cache by non-temporal stores
 };
 
 // The matrix of features; a row is contiguous.
@@ -37,14 +38,14 @@ struct Output {
 };
 
 // One set of nodes, in half-turns, cut into vectors of `lanes` nodes. The last vector may overlap the
-// one before it (it then ends at the last node), so that every store is a whole vector; the few
-// nodes for which that would waste more than it saves are `loose` and are done with rows in lanes.
+// one before it (it then ends at the last node), so that every store is a whole vector. Where that
+// costs more than it saves, the last few nodes are `loose`: evaluated one by one with rows in lanes.
 template <class T>
 struct NodeSet {
     index count;      // nodes
     index axes;       // length of a node
     index vectors;    // vectors of nodes
-    index loose;      // nodes after the last vector, done one by one
+    index loose;      // nodes after the last vector
     const T* panels;  // (vectors, axes, lanes)
     const T* panel_amplitudes;   // (vectors, lanes)
     const T* singles;            // (loose, axes)
@@ -78,9 +79,9 @@ struct KroneckerWork {
     const index* group_ptr;            // (groups + 1,)
     const index* group_entries;        // (group_ptr[groups],)
     const T* group_scale;              // (groups,)
-    // Column c of group g multiplies a column of the product of all entries but the last with a
-    // feature of the last: factors[2 * (group_factors[g] + c)] and the number after it, both counted
-    // in elements of tables with rows in lanes. Groups of one shape share these numbers.
+    // Column c of group g is a column of the product of all entries but the last, times a feature of
+    // the last: elements factors[2 * i] and factors[2 * i + 1] of the two tables (rows in lanes) with
+    // i = group_factors[g] + c. Groups of one shape share their factors.
     const index* factors;
     const index* group_factors;        // (groups,)
     const index* group_columns;        // (groups,)
@@ -95,7 +96,7 @@ constexpr index kMercerTile = 6;   // directions of a tile of the rotation, at m
 template <class T>
 constexpr index kMercerDepth = 16 * 1024 / index(sizeof(T)) / kMercerRows;
 
-// The eigenfunctions of one Gaussian kernel; see Expansion in mercer.py.
+// The eigenfunctions of one Gaussian kernel; see Expansion in plans.py.
 template <class T>
 struct MercerGroup {
     index axes, directions;
@@ -112,13 +113,13 @@ struct MercerGroup {
     T amplitude;
     bool has_rest;                // there are fewer directions than axes
     index table, base;            // elements before its first table, and before its base
-    index t;                      // directions of its chunk before its own
+    index t;                      // directions of earlier groups of its chunk
 };
 
-// Groups whose tables are in the cache together. Entries are vectors with rows in lanes: tables and
-// bases, then the parents: those columns that are a factor of others. Column c is the product of two
-// of them, factors[2 * c] and the number after it, counted in elements. The last vector of columns
-// overlaps the one before it; there are no vectors if there are fewer columns than lanes.
+// Groups whose tables fit into the cache together. Entries are vectors with rows in lanes: tables and
+// bases, then the parents, which are the columns that are a factor of others. Column c is the product
+// of the entries at elements factors[2 * c] and factors[2 * c + 1]. The last vector of columns may
+// overlap the one before it; with fewer columns than lanes there are no vectors.
 struct MercerChunk {
     index first, last;  // groups
     index column, columns, vectors;
@@ -138,10 +139,11 @@ struct MercerWork {
 
 enum class Status : int { ok = 0, overflow = 1, interrupted = 2 };
 
-// Scratch a thread needs, in bytes; it is aligned to a cache line.
-// `run` evaluates rows [begin, end), at most kBlockRows of them.
+// The routines of one instruction set. `*_scratch` is the memory that a thread needs, in bytes, aligned
+// to a cache line. `fourier` and `kronecker` evaluate rows [begin, end), at most kBlockRows of them;
+// `mercer`, at most kMercerRows.
 template <class T>
-struct Kernels {
+struct Routines {
     index (*fourier_scratch)(const FourierWork<T>&, const Input<T>&);
     Status (*fourier)(const FourierWork<T>&, const Input<T>&, const Output<T>&, index begin,
                       index end, void* scratch);
@@ -150,17 +152,17 @@ struct Kernels {
                         index end, void* scratch);
     index (*mercer_scratch)(const MercerWork<T>&, const Input<T>&);
     Status (*mercer)(const MercerWork<T>&, const Input<T>&, const Output<T>&, index begin, index end,
-                     void* scratch);  // at most kMercerRows rows
+                     void* scratch);
     void (*exp)(const T* x, T* to, index count);
     void (*sincos)(const T* half_turns, T* cosine, T* sine, index count);
-    void (*write)(T* to, index count, T value);  // around the cache: the limit of every output
+    void (*write)(T* to, index count, T value);  // around the cache: the peak write speed
 };
 
 struct Isa {
     const char* name;
     index vector_bytes;
-    Kernels<float> f32;
-    Kernels<double> f64;
+    Routines<float> f32;
+    Routines<double> f64;
 };
 
 extern const Isa isa_baseline;

@@ -1,11 +1,12 @@
-// Where a kernel writes the features of a block of rows, from left to right.
+// Writes the features of a block of rows, from left to right.
 //
-// Way::around: features are staged in the first-level cache and leave it in whole cache lines by
-// stores around the cache: no line is read before it is written, and none is written twice. A partly
-// filled line waits in front of the next columns. There are two buffers; while the kernel fills one,
-// it calls `move` now and then to send some lines of the other, so that memory is busy while the
-// kernel computes. Way::fetched: features are written in place, and `move` asks for the lines that
-// the kernel will write next. Which of the two is faster depends on the processor.
+// Way::around: a routine writes into a buffer in the first-level cache, and whole cache lines leave it
+// by non-temporal stores: no line is read before it is written, and none is written twice. A partly
+// filled line is carried to the front of the next columns. There are two buffers: while the routine
+// fills one, it calls `move` now and then to send some lines of the other, so that memory is busy while
+// the routine computes. Way::fetched: features are written in place, and `move` prefetches the lines
+// that the routine writes next. Which of the two is faster depends on the processor. Way::cached:
+// features are written in place, and `move` does nothing.
 #pragma once
 
 #include "simd.hpp"
@@ -13,43 +14,47 @@
 namespace quadfeat {
 namespace QUADFEAT_ISA {
 
+// Elements of the two buffers of a Writer together: about a first-level cache.
 template <class T>
-class Stage {
+constexpr index kBuffers = 32 * 1024 / sizeof(T);
+
+template <class T>
+class Writer {
    public:
     static constexpr index line = kLine / sizeof(T);  // elements of a cache line
 
     // `memory` holds `size` elements, for both buffers.
-    Stage(const Output<T>& out, index begin, index rows, T* memory, index size)
+    Writer(const Output<T>& out, index begin, index rows, T* memory, index size)
         : out_(out.data + begin * out.row_stride),
           out_stride_(out.row_stride),
           rows_(rows),
           way_(out.way) {
         // A row of a buffer has an odd number of lines, so that rows fall into distinct sets of the
-        // cache. The remainder of the output's stride is added to it: a staged element then has the
-        // alignment of its place in the output. One more line is for what waits.
+        // cache. Adding the remainder of the output's stride gives every buffered element the
+        // alignment of its place in the output. One more line holds the carried elements.
         const index lines = (size / 2 / rows / line - 1 - 1) | 1;
         capacity_ = (lines - 1) * line;
         stride_ = way_ == Way::around ? lines * line + (out.row_stride % line + line) % line
                                 : out.row_stride;
         buffer_ = memory;
         other_ = memory + size / 2 / line * line;
-        // Only what is used: clearing whole arrays took a fifth of the time of small outputs.
+        // Clears only the rows in use: clearing whole arrays took a fifth of the time of small outputs.
         if (way_ == Way::around)
             for (index r = 0; r < rows; ++r) runs_[r] = {nullptr, nullptr, 0};
     }
 
-    // Columns that fit into a buffer, at least.
+    // Columns that a buffer holds, at least.
     index capacity() const { return capacity_; }
 
-    // Start (again) at a column of the output.
+    // Starts (again) at a column of the output.
     void begin(index column) {
         column_ = column;
         used_ = 0;
-        for (index r = 0; r < rows_; ++r) waiting_[r] = 0;
+        for (index r = 0; r < rows_; ++r) carried_[r] = 0;
         phase_ = phase(out_ + column);
     }
 
-    // Room for `columns` more columns of every row, `stride()` apart.
+    // Returns memory for the next `columns` columns; rows are `stride()` apart.
     T* take(index columns) {
         if (way_ != Way::around) {
             T* at = out_ + column_;
@@ -66,14 +71,14 @@ class Stage {
     }
     index stride() const { return stride_; }
 
-    // Move up to `lines` cache lines: send them from the full buffer, or ask for those to come.
+    // Moves up to `lines` cache lines: sends them from the full buffer, or prefetches the next ones.
     void move(index lines) {
         if (way_ == Way::around) send(lines);
         else fetch(lines);
     }
 
-    // Ask for up to `lines` lines of the columns to come, as many as were taken last, row by row
-    // (Way::fetched only). A prefetch past the end of the output is harmless.
+    // Prefetches up to `lines` lines, row by row, of the columns after those taken last, as many as were
+    // taken (Way::fetched only). A prefetch past the end of the output is harmless.
     void fetch(index lines) {
         if (next_lines_ == 0) return;
         for (; lines > 0 && moving_ < rows_; --lines) {
@@ -82,14 +87,15 @@ class Stage {
         }
     }
 
+    // Writes everything that is still in the buffers.
     void finish() {
         if (way_ != Way::around) return;
         swap();
         send(kAll);
         for (index r = 0; r < rows_; ++r) {
-            const T* from = buffer_ + r * stride_ + phase_ - waiting_[r];
-            T* to = out_ + r * out_stride_ + column_ - waiting_[r];
-            for (index i = 0; i < waiting_[r]; ++i) to[i] = from[i];
+            const T* from = buffer_ + r * stride_ + phase_ - carried_[r];
+            T* to = out_ + r * out_stride_ + column_ - carried_[r];
+            for (index i = 0; i < carried_[r]; ++i) to[i] = from[i];
         }
     }
 
@@ -121,14 +127,14 @@ class Stage {
         return index(reinterpret_cast<std::uintptr_t>(p) % kLine) / index(sizeof(T));
     }
 
-    // The buffer in use is full: hand it over to `drain` and go on in the other.
+    // The buffer in use is full: queues its lines for `send` and continues in the other.
     void swap() {
         send(kAll);
         const index next_phase = phase(out_ + column_ + used_);
         for (index r = 0; r < rows_; ++r) {
-            index count = waiting_[r] + used_;
-            const T* from = buffer_ + r * stride_ + phase_ - waiting_[r];
-            T* to = out_ + r * out_stride_ + column_ - waiting_[r];
+            index count = carried_[r] + used_;
+            const T* from = buffer_ + r * stride_ + phase_ - carried_[r];
+            T* to = out_ + r * out_stride_ + column_ - carried_[r];
             if (phase(to) != 0) {  // the first columns of a row share a line with the row before
                 index head = line - phase(to);
                 head = head < count ? head : count;
@@ -138,10 +144,10 @@ class Stage {
                 count -= head;
             }
             runs_[r] = {from, to, count / line};
-            waiting_[r] = count % line;
+            carried_[r] = count % line;
             const T* rest = from + count / line * line;
-            T* front = other_ + r * stride_ + next_phase - waiting_[r];
-            for (index i = 0; i < waiting_[r]; ++i) front[i] = rest[i];
+            T* front = other_ + r * stride_ + next_phase - carried_[r];
+            for (index i = 0; i < carried_[r]; ++i) front[i] = rest[i];
         }
         T* full = buffer_;
         buffer_ = other_;
@@ -158,11 +164,11 @@ class Stage {
     index capacity_, stride_;
     T *buffer_, *other_;
     index column_ = 0, used_ = 0, phase_ = 0;
-    index waiting_[kBlockRows];  // cleared by `begin`
+    index carried_[kBlockRows];  // cleared by `begin`
     T* next_ = nullptr;
     index next_lines_ = 0, moved_ = 0;
     index moving_ = kBlockRows;  // the first row that has lines to send, or to fetch
-    Run runs_[kBlockRows];  // of Way::around
+    Run runs_[kBlockRows];  // lines to send (Way::around only)
 };
 
 }  // namespace QUADFEAT_ISA

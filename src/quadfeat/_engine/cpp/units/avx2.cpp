@@ -3,5 +3,5 @@
 #include "../routines.hpp"
 
 namespace quadfeat {
-extern const Isa isa_avx2 = {"avx2", 32, avx2::kernels<float>(), avx2::kernels<double>()};
+extern const Isa isa_avx2 = {"avx2", 32, avx2::routines<float>(), avx2::routines<double>()};
 }

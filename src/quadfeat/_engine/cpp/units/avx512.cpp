@@ -3,5 +3,5 @@
 #include "../routines.hpp"
 
 namespace quadfeat {
-extern const Isa isa_avx512 = {"avx512", 64, avx512::kernels<float>(), avx512::kernels<double>()};
+extern const Isa isa_avx512 = {"avx512", 64, avx512::routines<float>(), avx512::routines<double>()};
 }

@@ -3,5 +3,5 @@
 #include "../routines.hpp"
 
 namespace quadfeat {
-extern const Isa isa_baseline = {"baseline", 16, baseline::kernels<float>(), baseline::kernels<double>()};
+extern const Isa isa_baseline = {"baseline", 16, baseline::routines<float>(), baseline::routines<double>()};
 }

@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <vector>
 
-#include "../../../src/quadfeat/_engine/cpp/cpp/work.hpp"
+#include "../../src/quadfeat/_engine/cpp/work.hpp"
 #include "../../src/quadfeat/_engine/cpp/threads.hpp"
 
 namespace quadfeat {
@@ -43,7 +43,7 @@ bool same_bits(index width, index bytes, Kernel kernel) {
 }
 
 template <class T>
-bool fourier_agrees(const Kernels<T>& kernels, index lanes) {
+bool fourier_agrees(const Routines<T>& routines, index lanes) {
     const index axes = kTestAxes, vectors = 4, count = vectors * lanes - 1, loose = 1;
     std::vector<T> panels, amplitudes(std::size_t(vectors * lanes), T(0.5)), single(5, T(0.3));
     for (index i = 0; i < vectors * axes * lanes; ++i) panels.push_back(T(i % 17) / 8);
@@ -55,15 +55,15 @@ bool fourier_agrees(const Kernels<T>& kernels, index lanes) {
     const FourierWork<T> work = {2, axes_ptr, columns, group_nodes, &set, true, 100.0, true, T(2)};
     const std::vector<T> X = some_rows<T>();
     const Input<T> in = {X.data(), kTestRows, axes, axes, 1};
-    return same_bits<T>(4 * (count + loose) + 1, kernels.fourier_scratch(work, in),
+    return same_bits<T>(4 * (count + loose) + 1, routines.fourier_scratch(work, in),
                         [&](const Output<T>& out, index begin, index end, void* scratch) {
-                            return kernels.fourier(work, in, out, begin, end, scratch);
+                            return routines.fourier(work, in, out, begin, end, scratch);
                         });
 }
 
 // Two entries of one node and a middle each, three features, and one group of their nine products.
 template <class T>
-bool kronecker_agrees(const Kernels<T>& kernels, index lanes) {
+bool kronecker_agrees(const Routines<T>& routines, index lanes) {
     const index entry_axis[] = {0, 3}, entry_ptr[] = {0, 1, 2}, feature_ptr[] = {0, 3, 6};
     const T nodes[] = {T(0.25), T(0.5)}, amplitudes[] = {T(0.5), T(0.25)}, middle[] = {T(1), T(2)};
     const index group_ptr[] = {0, 2}, group_entries[] = {0, 1}, group_factors[] = {0};
@@ -80,15 +80,15 @@ bool kronecker_agrees(const Kernels<T>& kernels, index lanes) {
                                    group_columns, 3,          false,      T(0)};
     const std::vector<T> X = some_rows<T>();
     const Input<T> in = {X.data(), kTestRows, kTestAxes, kTestAxes, 1};
-    return same_bits<T>(9, kernels.kronecker_scratch(work, in),
+    return same_bits<T>(9, routines.kronecker_scratch(work, in),
                         [&](const Output<T>& out, index begin, index end, void* scratch) {
-                            return kernels.kronecker(work, in, out, begin, end, scratch);
+                            return routines.kronecker(work, in, out, begin, end, scratch);
                         });
 }
 
 template <class T>
-bool agree(const Kernels<T>& kernels, index lanes) {
-    return fourier_agrees(kernels, lanes) && kronecker_agrees(kernels, lanes);
+bool agree(const Routines<T>& routines, index lanes) {
+    return fourier_agrees(routines, lanes) && kronecker_agrees(routines, lanes);
 }
 
 bool agree(const Isa& isa) {
