@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +14,7 @@ from quadfeat.constructions import compression, landmarks, mercer
 from quadfeat.constructions.mercer import SPREADS, _expand, framing, hermite_mercer
 from quadfeat.kernels.stationary import Gaussian, Matern
 from quadfeat.kernels.subsets import Anova, Convolution
-from quadfeat.numerics import best_first, principal_frame
+from quadfeat.numerics import principal_frame
 from quadfeat.numerics.principal_frame import Frame, Moments
 
 from .expansion_laws import (
@@ -124,34 +123,6 @@ def test_directions_made_of_chance_are_no_better_than_the_axes():
         for own in (kept, chance)
     )
     assert ours < theirs
-
-
-def test_products_come_largest_first_and_none_is_missing():
-    rng = np.random.default_rng(0)
-    ratios = [np.sort(rng.uniform(0.1, 0.9, size=d))[::-1] for d in (4, 3)]
-    roots = [0.0, -0.3]
-
-    def drop(group, axis, factor):
-        return factor * np.log(ratios[group][axis]) if axis < len(ratios[group]) else -np.inf
-
-    found = list(itertools.islice(best_first.largest_products(roots, drop), 300))
-    brute = [
-        roots[g] + float(np.dot(degrees, np.log(ratios[g])))
-        for g, d in enumerate((4, 3))
-        for degrees in itertools.product(range(45), repeat=d)
-        if sum(degrees) < 45
-    ]
-    np.testing.assert_allclose([f.value for f in found], np.sort(brute)[::-1][:300], atol=1e-12)
-    seen = {_degrees(found, i) for i in range(300)}
-    assert len(seen) == 300
-
-
-def _degrees(found, i):
-    product, degrees = found[i], []
-    while product.axis >= 0:
-        degrees.append((product.axis, product.factor))
-        product = found[product.parent]
-    return found[i].group, tuple(degrees)
 
 
 # --- the expansion -------------------------------------------------------------------------------

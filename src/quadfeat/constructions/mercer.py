@@ -308,28 +308,23 @@ def _plans(
         for group, B in zip(groups, shapes, strict=True)
     ]
 
-    def drop(group: int, axis: int, index: int) -> float:
-        return index * float(ratios[group][axis]) if axis < len(ratios[group]) else -np.inf
-
-    # Columns of each group: parent, direction, degree.
-    columns: list[list[tuple[int, int, int]]] = [[] for _ in groups]
-    place: list[int] = []
-    waiting = set(range(len(groups)))
-    for product in largest_products(roots, drop):
-        own = columns[product.group]
-        # Direction 0 is always multiplied onto the base: its table holds the whole function.
-        own.append(
-            (place[product.parent], product.axis, product.factor)
-            if product.axis > 0
-            else (-1, 0, product.factor)
-        )
-        place.append(len(own) - 1)
-        waiting.discard(product.group)
-        if len(place) + len(waiting) >= p:
-            break
-    for group in sorted(waiting, key=lambda g: -roots[g])[: p - len(place)]:
-        columns[group].append((-1, 0, 0))
-    return [np.array(plan, dtype=np.int64).reshape(-1, 3) for plan in columns]
+    found = largest_products(roots, ratios, p)
+    # Every group keeps a column where p allows: the others stop where just these are left.
+    enough = len(groups) + np.cumsum(found.axis >= 0) >= p
+    taken = int(np.argmax(enough)) + 1 if enough.any() else len(enough)
+    group, parent, axis, factor = (each[:taken] for each in found[1:])
+    by_group = np.argsort(group, kind="stable")
+    counts = np.bincount(group, minlength=len(groups))
+    starts = np.cumsum(counts) - counts
+    place = np.empty(taken, dtype=np.int64)
+    place[by_group] = np.arange(taken) - np.repeat(starts, counts)
+    # Direction 0 is always multiplied onto the base: its table holds the whole function.
+    columns = np.column_stack([np.where(axis > 0, place[parent], -1), np.maximum(axis, 0), factor])
+    plans = np.split(columns[by_group].astype(np.int64), starts[1:])
+    waiting = sorted(np.flatnonzero(counts == 0), key=lambda g: -roots[g])
+    for empty in waiting[: p - taken]:
+        plans[empty] = np.array([[-1, 0, 0]])
+    return plans
 
 
 def _mean_squares(basis: MercerBasis, learnt: Framing) -> Floats:

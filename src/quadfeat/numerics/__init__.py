@@ -5,7 +5,7 @@ principal frames. Nothing here knows a kernel. This is the only room that calls 
 holds the one policy for BLAS threads.
 """
 
-from .best_first import Product, largest_products
+from .best_first import Products, largest_products
 from .blas import on_one_thread, one_thread, product, share
 from .cosine_transform import CosineTransform
 from .factorisations import (
@@ -57,7 +57,7 @@ __all__ = [
     "InPlaceCholesky",
     "Indefinite",
     "Moments",
-    "Product",
+    "Products",
     "Solution",
     "Tridiagonal",
     "check_mass",
