@@ -1,9 +1,11 @@
 """Laws of feature maps, over the tables in conftest."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
+import sklearn.utils.validation
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.kernel_approximation import RBFSampler
@@ -14,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import quadfeat as qf
+import quadfeat.kernels.base
 
 from ..conftest import MAPS
 
@@ -103,6 +106,53 @@ def test_blocks_are_the_transform_in_one_reused_buffer(any_map, data):
         copies = [block.copy() for block in fitted.transform_blocks(data, rows)]
         rounding = 0.0 if hasattr(fitted, "rule_") else 1e-12
         assert np.abs(np.concatenate(copies) - whole).max() <= rounding
+
+
+def test_a_fit_validates_its_rows_once(any_map, data, monkeypatch):
+    calls = []
+    for module in (sklearn.utils.validation, quadfeat.kernels.base):
+        check = module.check_array
+        monkeypatch.setattr(
+            module, "check_array", lambda *a, c=check, **k: calls.append(1) or c(*a, **k)
+        )
+    any_map.fit(data)
+    assert len(calls) == 1
+    any_map.transform(data)
+    assert len(calls) == 1  # a plain array of floats needs none of scikit-learn's checks
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        [[np.nan, 0, 0, 0]],
+        [[np.inf, 0, 0, 0]],
+        np.zeros((1, 3)),
+        np.zeros((0, 4)),
+        np.zeros(4),
+        np.zeros((1, 4), dtype=complex),
+    ],
+    ids=["nan", "inf", "narrow", "empty", "flat", "complex"],
+)
+def test_transform_refuses_what_scikit_learn_refuses_in_its_words(any_map, data, X):
+    fitted, theirs = any_map.fit(data), RBFSampler().fit(data)
+    X = np.asarray(X)
+    with pytest.raises(ValueError) as refused:
+        theirs.transform(X)
+    words = str(refused.value).split("RBFSampler")[0].splitlines()[0]
+    with pytest.raises(ValueError, match=re.escape(words) if X.dtype != complex else "Complex"):
+        fitted.transform(X)
+
+
+def test_finite_rows_whose_sum_overflows_are_validated(data):
+    fitted = qf.Landmarks(qf.Gaussian(0.3), n_components=5, random_state=0).fit(data)
+    assert not fitted.transform(np.full((2, 4), 1e308)).any()
+
+
+def test_rows_without_names_warn_where_fit_saw_names(data):
+    pandas = pytest.importorskip("pandas")
+    fitted = qf.RandomFourier(random_state=0).fit(pandas.DataFrame(data, columns=list("abcd")))
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        fitted.transform(data)
 
 
 def test_layout_and_ownership_of_x_do_not_matter(any_map, data, tmp_path):

@@ -64,8 +64,8 @@ class Framing:
 
     trial: Sequence[Frame]
     final: Sequence[Frame]
-    held_out: Matrix
-    learners: Matrix  # rows that are not held out, at most `_LEARNERS`
+    held_out: Floats
+    learners: Floats  # rows that are not held out, at most `_LEARNERS`
     stand_for: Floats  # how many rows each of these stands for
     without_far: Framing | None = None  # the same without far rows, if there are any
 
@@ -188,7 +188,7 @@ def _judge(kernel: Kernel, learnt: Framing, p: int) -> Callable[[MercerBasis], f
     most = _PAIR_VALUES // max(2 * p, len(held_out) * n_groups)
     some = drawn(len(learnt.learners), min(_PAIRED, max(32, most)))
     others, weights = learnt.learners[some], learnt.stand_for[some]
-    exact = kernel(held_out, others) if len(others) else None
+    exact = kernel.gram(held_out, others) if len(others) else None
 
     def features(rows: Matrix, basis: MercerBasis) -> Floats:
         Z = np.empty((len(rows), basis.n_columns))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar, Self
+from math import isfinite
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -24,14 +25,20 @@ from .._checks import (
 )
 from .._errors import NoCertificate
 from .._rows import dense_rows, moved, row_blocks, sparse_rows
-from .._typing import Floats, Matrix
+from .._typing import Floats, Indices, Matrix
 from ..accuracy import certificate, estimate
 from ..accuracy.certificate import Certificate
 from ..accuracy.estimate import Estimate
 from ..accuracy.region import Region
 from ..kernels.base import Kernel
 from ..kernels.stationary import Gaussian
-from ..numerics.blas import on_one_thread
+from ..numerics.blas import on_one_thread, one_thread
+
+_PRECISIONS = [np.dtype(np.float64), np.dtype(np.float32)]
+_SMALL = 2**20  # bytes of features, below which the memory of the machine is not looked up
+# Rows times entries of a matrix, up to which BLAS multiplies them on one thread by itself: OpenBLAS
+# uses several from 9216 on (interface/gemv.c). To ask it to takes as long as a row's features.
+_UNTHREADED = 2**13
 
 
 class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -65,7 +72,11 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         y : ignored
         """
         check_plain("X", X, dates=True)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        return self._fit_validated(validate_data(self, X, accept_sparse="csr", dtype=_PRECISIONS))
+
+    def _fit_validated(self, X: Any) -> Self:
+        """`fit` on rows that were validated: an array of floats, or a CSR matrix."""
+        self.n_features_in_ = X.shape[1]
         self.__dict__.pop("_origin", None)
         self._check_parameters()
         _check_squares(X)
@@ -114,19 +125,28 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
         """Write the features of some rows into out."""
 
-    @on_one_thread
     def transform(self, X: Any) -> Matrix:
         """The features of X, (n, n_columns), in the precision of X."""
         X = self._validated(X)
         n, p = X.shape[0], self.n_columns_
-        check_memory(
-            n * p * X.dtype.itemsize,
-            f"transform of {n:,} rows into {p:,} columns",
-            "transform_blocks yields them a few rows at a time",
-        )
+        n_bytes = n * p * X.dtype.itemsize
+        if n_bytes > _SMALL:
+            check_memory(
+                n_bytes,
+                f"transform of {n:,} rows into {p:,} columns",
+                "transform_blocks yields them a few rows at a time",
+            )
         out: Matrix = _engine.empty(n, p, X.dtype)
-        self.write(X, out)
+        if n * self._largest_factor() <= _UNTHREADED:
+            self.write(X, out)
+        else:
+            with one_thread():
+                self.write(X, out)
         return out
+
+    def _largest_factor(self) -> float:
+        """Entries of the largest matrix that rows are multiplied by; infinite if not known."""
+        return np.inf
 
     def write(self, X: Any, out: Matrix) -> None:
         """Write the features of rows into `out`, for loops that reuse their memory.
@@ -163,12 +183,17 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def approximate_kernel(self, X: Any, Y: Any = None) -> Matrix:
         """The kernel as these features see it: transform(X) @ diag(signs_) @ transform(Y).T."""
-        left = self._features(self._validated(X))
-        right = left if Y is None else self._features(self._validated(Y))
+        X = self._validated(X)
+        return self._approximate_gram(X, X if Y is None else self._validated(Y))
+
+    def _approximate_gram(self, X: Any, Y: Any) -> Matrix:
+        """`approximate_kernel` of validated rows."""
+        left = self._features(X)
+        right = left if Y is X else self._features(Y)
         return np.asarray((left * self.signs_.astype(left.dtype)) @ right.T)
 
     def _features(self, X: Any) -> Matrix:
-        """The features of what was validated, whatever set_output asked to wrap them in."""
+        """The features of validated rows as a plain array, whatever `set_output` says."""
         blocks = [block.copy() for block in self._blocks(X)]
         return np.concatenate(blocks)
 
@@ -239,23 +264,32 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         check_count("n_pairs", n_pairs, minimum=2, example=100_000)
         X = self._dense(X)
         if Y is None:
-            left, right, population = estimate.draw_pairs(len(X), n_pairs, rng)
-            other = X
-        else:
-            other = self._dense(Y)
-            left, right = (rng.integers(len(rows), size=n_pairs) for rows in (X, other))
-            population = f"pairs of these {len(X)} and {len(other)} rows"
+            return self._error_of_pairs(X, n_pairs, confidence, rng)
+        Y = self._dense(Y)
+        left, right = (rng.integers(len(rows), size=n_pairs) for rows in (X, Y))
+        pairs = _Pairs(X, Y, left, right, f"pairs of these {len(X)} and {len(Y)} rows")
+        return self._estimated(pairs, confidence)
+
+    def _error_of_pairs(
+        self, X: Floats, n_pairs: int, confidence: float, rng: np.random.Generator
+    ) -> Estimate:
+        """`error` on pairs of validated float64 rows."""
+        left, right, population = estimate.draw_pairs(len(X), n_pairs, rng)
+        return self._estimated(_Pairs(X, X, left, right, population), confidence)
+
+    def _estimated(self, pairs: _Pairs, confidence: float) -> Estimate:
+        X, Y, left, right, population = pairs
         at_zero = self.kernel_.at_zero(X.shape[1])
-        errors = np.empty(n_pairs)
+        errors = np.empty(len(left))
         # As many rows of features at a time as make 64 MB.
         size = max(1, 2**22 // self.n_columns_)
-        for start in range(0, n_pairs, size):
+        for start in range(0, len(left), size):
             some = slice(start, start + size)
-            x, y = X[left[some]], other[right[some]]
+            x, y = X[left[some]], Y[right[some]]
             approximate = np.einsum("ij,j,ij->i", self._features(x), self.signs_, self._features(y))
             errors[some] = (approximate - self.kernel_.at(x - y)) / at_zero
         anywhere = population == estimate.NEW_ROWS
-        bound = self._largest_anywhere() if anywhere else self._largest_error(X, other)
+        bound = self._largest_anywhere() if anywhere else self._largest_error(X, Y)
         return estimate.estimate(
             errors,
             confidence=confidence,
@@ -280,10 +314,25 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
 
     def _validated(self, X: Any) -> Any:
+        """X as an array of floats or a CSR matrix, after scikit-learn's checks."""
+        if self._passes_as_it_is(X):
+            return X
         check_is_fitted(self)
         check_plain("X", X, dates=True)
-        return validate_data(
-            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
+        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=_PRECISIONS)
+
+    def _passes_as_it_is(self, X: Any) -> bool:
+        """Whether X is a plain array that scikit-learn's checks, 100 us a call, would return."""
+        known = vars(self)
+        return (
+            type(X) is np.ndarray
+            and X.ndim == 2
+            and X.dtype in _PRECISIONS
+            and X.shape[0] > 0
+            and X.shape[1] == known.get("n_features_in_")
+            and "n_columns_" in known
+            and "feature_names_in_" not in known
+            and _has_finite_sum(X)
         )
 
     def __sklearn_tags__(self) -> Tags:
@@ -291,6 +340,22 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class _Pairs(NamedTuple):
+    """Pairs X[left[i]], Y[right[i]], and the population that they were drawn from."""
+
+    X: Floats
+    Y: Floats
+    left: Indices
+    right: Indices
+    population: str
+
+
+def _has_finite_sum(X: Matrix) -> bool:
+    """Whether the sum is finite, and so every entry; entries may be finite where it is not."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return isfinite(X.sum())
 
 
 def _check_squares(X: Any) -> None:

@@ -275,12 +275,8 @@ class KernelFeatures(FeatureMap):
         for width in widths:
             chosen, report = self._best(seen, width, rng)
             # Any of the widths may be taken by mistake: 5% are for all of them together.
-            error = chosen.error(
-                unseen.astype(np.float64),
-                n_pairs=10_000,
-                confidence=1 - 0.05 / len(widths),
-                random_state=rng,
-            )
+            confidence = 1 - 0.05 / len(widths)
+            error = chosen._error_of_pairs(unseen.astype(np.float64), 10_000, confidence, rng)
             reached.append((error.quantile_limits[0.999], width, report.chosen))
             if error.quantile_limits[0.999] <= tol:
                 reason = (
@@ -302,10 +298,15 @@ class KernelFeatures(FeatureMap):
             counts = GridSearch(self.kernel_, region, reaches(X)).fewest(tol, limit=limit)
         except (NotSeparable, NoDensity, NoCertificate):  # no certified grid for this kernel
             return None
-        return None if counts is None else DenseGrid(self.kernel_, n_points=counts).fit(X)
+        return (
+            None if counts is None else DenseGrid(self.kernel_, n_points=counts)._fit_validated(X)
+        )
 
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
         self.map_._evaluate(X, out)
+
+    def _largest_factor(self) -> float:
+        return self.map_._largest_factor()
 
     def _certify(self, region: Region, X: Floats | None) -> Certificate:
         return self.map_._certify(region, X)

@@ -85,7 +85,7 @@ class ExpansionMap(FeatureMap):
         """
         self._lessons = lessons
         try:
-            return self.fit(X)
+            return self._fit_validated(X)
         finally:
             del self._lessons
 
@@ -217,6 +217,9 @@ class Landmarks(ExpansionMap):
 
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
         landmarks.evaluate(X, self.kernel_, self.basis_, out)
+
+    def _largest_factor(self) -> float:
+        return max(self.basis_.points.size, self.basis_.projection.size)
 
     def _rounding(self, Z: Matrix) -> Floats:
         """The rounding of z = W' k(P, x), which is large where W is, with W' K W = 1.

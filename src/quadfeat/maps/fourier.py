@@ -93,6 +93,9 @@ class FourierMap(FeatureMap):
         else:
             _engine.kronecker(X, self._plan, out)
 
+    def _largest_factor(self) -> float:
+        return self.n_features_in_ * self.n_columns_
+
     def _check_angles(self, X: Matrix) -> None:
         """Angles so large that their cosine is noise come from data or gamma gone wrong."""
         largest = float(np.abs(X).max(initial=0.0))

@@ -187,11 +187,11 @@ class SparseGrid(FourierMap):
                 "a sparse grid with non-negative weights is a bad choice above 5 axes: its nodes "
                 "lie on few of them; ReweightedGrid or SubsampledGrid will err less at this width",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=7,
             )
         pool = Pool(self._groups, made)
         rows = spread_rows(X, 500)
-        fitted = reweighted.refit(pool.phases(rows), self.kernel_(rows))
+        fitted = reweighted.refit(pool.phases(rows), self.kernel_.gram(rows, rows))
         return pool.rules(fitted.weights)
 
     def _made(self) -> Sequence[Construction]:
@@ -353,5 +353,5 @@ class PolynomiallyExact(FourierMap):
             f"no non-negative rule of n_components={self.n_components} columns is exact to "
             f"degree={self.degree}; the nearest one is exact to degree {met}; {advice}",
             UserWarning,
-            stacklevel=5,
+            stacklevel=8,
         )

@@ -95,7 +95,7 @@ class ReweightedGrid(FourierMap):
         check_memory(
             24 * n_seen**2, f"n_samples={self.n_samples}: a Gram matrix", "n_samples=500 will do"
         )
-        gram, select = self.kernel_(seen), _SELECTIONS[self.selection]
+        gram, select = self.kernel_.gram(seen, seen), _SELECTIONS[self.selection]
         for pool in self._pools(X, rng):
             check_memory(
                 24 * len(pool.costs) ** 2,
@@ -115,7 +115,7 @@ class ReweightedGrid(FourierMap):
             # Where the whole pool fits, its own weights and the new ones mix: no node is lost.
             weights = reweighted.keep_better(
                 phases,
-                self.kernel_(unseen),
+                self.kernel_.gram(unseen, unseen),
                 plain,
                 weights,
                 mix=int(pool.costs.sum()) <= self.n_components,
@@ -139,7 +139,8 @@ class ReweightedGrid(FourierMap):
         if rule.nodes.size + len(rule) > MAX_PARAMETERS:
 
             def gram(rows: Floats) -> Floats:
-                return kernel(spread * rows.astype(np.float64))
+                scaled = spread * rows.astype(np.float64)
+                return kernel.gram(scaled, scaled)
 
             nodes, weights = descend(spread * rule.nodes, rule.weights, gram, rows, rng)
             return Rule(nodes / spread, weights)
@@ -171,7 +172,7 @@ class ReweightedGrid(FourierMap):
             pool = clone(self.pool).set_params(kernel=self.kernel_)
             if "random_state" in pool.get_params() and pool.random_state is None:
                 pool.set_params(random_state=int(rng.integers(2**31 - 1)))
-            self._pool = pool.fit(X)
+            self._pool = pool._fit_validated(X)
             yield Pool(self._groups, self._pool._group_rules)
             return
         fewest = min(len(group.axes) for group in self._groups)
@@ -186,7 +187,7 @@ class ReweightedGrid(FourierMap):
                 n_points=n_points,
                 random_state=int(rng.integers(2**31 - 1)),
             )
-            yield Pool(self._groups, grid.fit(X)._group_rules)
+            yield Pool(self._groups, grid._fit_validated(X)._group_rules)
 
 
 # Beyond this a pool is not doubled: the solver's cost grows with its cube.

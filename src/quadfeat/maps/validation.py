@@ -38,8 +38,15 @@ class ValidationRows:
                 np.fill_diagonal(product, 0.0)
             return product
 
+        double = rows.astype(np.float64)
         typical = pairs(weights * near) if near.sum() > 1 else pairs(weights)
-        return cls(rows, pairs(weights), typical, kernel(rows), kernel.at_zero(rows.shape[1]))
+        return cls(
+            rows,
+            pairs(weights),
+            typical,
+            kernel.gram(double, double),
+            kernel.at_zero(rows.shape[1]),
+        )
 
 
 def try_candidate(
@@ -53,8 +60,10 @@ def try_candidate(
         if isinstance(candidate, ExpansionMap):
             candidate._fit_sharing(learners, lessons)
         else:
-            candidate.fit(learners)
-        error = (candidate.approximate_kernel(judges.rows) - judges.exact) / judges.at_zero
+            candidate._fit_validated(learners)
+        error = (
+            candidate._approximate_gram(judges.rows, judges.rows) - judges.exact
+        ) / judges.at_zero
     except ValueError as refusal:
         # Every map has refusals of its own (kernel, width, memory); the report shows their text.
         return refused(name, str(refusal))
