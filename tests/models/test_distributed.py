@@ -13,9 +13,9 @@ from distributed import Client, LocalCluster
 from sklearn.base import clone
 
 import quadfeat as qf
+from quadfeat.data.checkpoint import Checkpoint
 from quadfeat.data.dask_source import Partitions
 from quadfeat.data.sources import source
-from quadfeat.data.summary import survey
 from quadfeat.models.cluster import ClusterStream
 
 N, D, P = 6000, 5, 64
@@ -95,9 +95,9 @@ def test_the_look_at_a_collection_is_the_local_one(rows, monkeypatch):
     labels = np.digitize(y, [0.5, 1.5])
     weight = np.maximum(np.random.default_rng(1).normal(size=N), 0.0)
     for given in ((X, labels), (X, labels, weight)):
-        local = survey(source(*given), labels=True)
+        local = source(*given).summary(labels=True)
         with dask.config.set(scheduler="synchronous"):
-            ours = Partitions(*_lazy(*given)).survey(labels=True)
+            ours = Partitions(*_lazy(*given)).summary(labels=True)
         assert ours.n_rows == local.n_rows and len(local.drawn.X) < N // 4
         for one, two in zip(ours.drawn, local.drawn, strict=True):
             np.testing.assert_array_equal(one, two)
@@ -196,11 +196,12 @@ def test_a_dtype_is_that_of_the_features_on_the_workers(rows, dtype, seen):
     X, y = rows
     parts = Partitions(*_lazy(X.astype(np.float64), y), dtype=dtype)
     # Rows keep their own precision until they are centred, on the client too.
-    assert {block.X.dtype.name for block in parts.blocks()} == {"float64"}
-    assert parts.survey(labels=False).drawn.X.dtype == np.float64
+    assert parts.summary(labels=False).drawn.X.dtype == np.float64
     features = qf.RandomFourier(qf.Gaussian(0.3), n_components=8, random_state=0).fit(X)
     found = Precisions()
-    ClusterStream(parts, features, lambda block: (block.y, block.weight)).gather(found)
+    ClusterStream(parts, features, lambda block: (block.y, block.weight)).fold(
+        found, Checkpoint.none(), "sums"
+    )
     assert found.seen == {seen}
 
 

@@ -9,10 +9,11 @@ from sklearn.linear_model import LogisticRegression
 import quadfeat as qf
 from quadfeat.data.checkpoint import Checkpoint
 from quadfeat.data.sources import source
-from quadfeat.data.summary import distinct_rows, survey
+from quadfeat.data.summary import distinct_rows
 from quadfeat.models import ridge
-from quadfeat.models.descent import fit_loss, tune_alpha
+from quadfeat.models.descent import Objective, fit_loss, tune_alpha
 from quadfeat.models.kernel_learning import _cheap
+from quadfeat.models.losses import Weights
 from quadfeat.models.ridge_sums import NormalSums
 from quadfeat.models.stream import Rows
 from quadfeat.models.tuning import penalties
@@ -51,7 +52,7 @@ def test_the_last_bandwidth_is_the_vertex_of_the_parabola_through_the_best(rng):
 def test_the_score_of_a_bandwidth_is_its_restricted_likelihood_at_the_best_alpha(rng):
     X = rng.normal(size=(200, 2))
     y = np.sin(2 * X).sum(axis=1) + 0.3 * rng.normal(size=200)
-    rows = distinct_rows(survey(source(X, y), labels=False).drawn.X)
+    rows = distinct_rows(source(X, y).summary(labels=False).drawn.X)
     median = qf.Gaussian("median").resolve(rows).gamma
     for each in bandwidths(qf.KernelRegressor(small()).fit(X, y)):
         features = small().set_params(kernel=qf.Gaussian(median / each.value**2))
@@ -184,9 +185,9 @@ def test_rows_of_one_x_judge_together_and_weights_set_the_scale_of_alpha(sample)
 
 def test_a_descent_that_runs_out_of_passes_says_so(sample, monkeypatch):
     monkeypatch.setattr("quadfeat.models.descent._MAX_PASSES", 2)
-    told = dict(alpha=1e-3, rank=None, intercept=True, tolerance=1e-12, max_passes=2)
+    objective = Objective("logistic", Weights(3, 1, rank=None, intercept=True), 1e-3)
     with pytest.warns(ConvergenceWarning, match="not at its minimum after 2 passes"):
-        fit_loss("logistic", sample, Checkpoint(None, 0.0, {}), (3, 1), **told)
+        fit_loss(objective, sample, Checkpoint.none(), tolerance=1e-12, max_passes=2)
 
 
 # --- wide maps ------------------------------------------------------------------------------------

@@ -13,12 +13,13 @@ from .._progress import progress
 from ..data.base import Source
 from ..data.blocks import Block
 from ..data.sources import source
-from ..data.summary import Tally, distinct_rows
+from ..data.summary import SummaryBuilder, distinct_rows
 from ..data.writers import sink
 from ..kernels.base import Kernel
 from ..kernels.stationary import Gaussian
 from ..maps.base import FeatureMap
 from ..maps.chooser import KernelFeatures
+from ..models.base import fit_keeping_checkpoint
 from ..models.classifier import KernelClassifier
 from ..models.regressor import KernelRegressor
 from ..storage import save
@@ -67,7 +68,7 @@ def fit_model(
         model: Any = KernelRegressor(features, **common)
     else:
         model = KernelClassifier(features, loss=loss, **common)
-    fitted = model._fit(path, target, weight)
+    fitted = fit_keeping_checkpoint(model, path, target, weight)
     save(model, out)
     fitted.remove()
     return model
@@ -78,11 +79,11 @@ def fit_map(
 ) -> KernelFeatures:
     """Save a map of the columns of a file but these two, learned from a sample of its rows."""
     data = source(path, target, weight)
-    tally = Tally(labels=False)
+    builder = SummaryBuilder(labels=False)
     for block in progress(data.blocks(), total=data.n_rows, label="reading", verbose=True):
-        tally.add(Block(block.X, np.zeros(len(block))), data.name)
+        builder.add(Block(block.X, np.zeros(len(block))), data.name)
     features = KernelFeatures(Gaussian("median"), n_components=width, random_state=0)
-    features.fit(distinct_rows(tally.survey(data.name).drawn.X))
+    features.fit(distinct_rows(builder.summary(data.name).drawn.X))
     if data.columns is not None:
         features.feature_names_in_ = np.array(data.columns, dtype=object)
     if data.first_index is not None:

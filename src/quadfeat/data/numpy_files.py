@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .wanted import CHUNK, Batch, Table, Wanted, listed
+from .wanted import CHUNK, Batch, BatchReader, Wanted, listed
 
 # What zipfile and NumPy raise on arrays, or an archive of them, that are damaged, or are none.
 _UNPARSED = (OverflowError, SyntaxError, TypeError, tokenize.TokenError)  # headers of NPY
@@ -23,7 +23,7 @@ DAMAGED = (
 
 
 # --- arrays of NumPy ----------------------------------------------------------------------------
-def read_npy(path: Path, wanted: Wanted, rows: int) -> Table:
+def read_npy(path: Path, wanted: Wanted, rows: int) -> BatchReader:
     if wanted.targets() or wanted.weight is not None:
         raise ValueError(
             f"{path} holds one array and no names, so y={wanted.target!r} and "
@@ -42,10 +42,10 @@ def read_npy(path: Path, wanted: Wanted, rows: int) -> Table:
             # Mapped afresh for every batch, so that no page stays in memory after it.
             yield Batch(np.array(np.load(path, mmap_mode="r")[start : start + rows]))
 
-    return Table(len(whole), None, read)
+    return BatchReader(len(whole), None, read)
 
 
-def read_npz(path: Path, wanted: Wanted, rows: int) -> Table:
+def read_npz(path: Path, wanted: Wanted, rows: int) -> BatchReader:
     """Members are decompressed as they are read; one in Fortran order is read whole."""
     with _damage(f"{path}"), zipfile.ZipFile(path) as archive:
         names = archive.namelist()
@@ -70,7 +70,7 @@ def read_npz(path: Path, wanted: Wanted, rows: int) -> Table:
             y = rest.pop(0) if targets else None
             yield Batch(X, y, rest[0] if rest else None)
 
-    return Table(lengths[0], None, read)
+    return BatchReader(lengths[0], None, read)
 
 
 @contextmanager

@@ -113,11 +113,12 @@ def _wrapped(near: Floats) -> Keys:
 
 
 # --- the sample -----------------------------------------------------------------------------------
-class Drawn(NamedTuple):
-    """Distinct rows in the order of their keys: a part of a sample, or all of it.
+class SampledRows(NamedTuple):
+    """Distinct rows in the order of their keys: those that a `RowSample` holds, or part of them.
 
-    `weight` is the total weight of a row's copies. `share` is the chance of its class to be drawn,
-    as a multiple of that of all rows: 1 but for rare classes.
+    `weight` is the total weight of a row's copies. `share` is the chance that a row of its class is
+    drawn, relative to that of all rows: 1 except for rare classes. `models.stream.Rows` has the
+    features of such rows instead of X.
     """
 
     keys: Keys
@@ -127,22 +128,24 @@ class Drawn(NamedTuple):
     weight: Floats
     share: Floats
 
-    def at(self, rows: Any) -> Drawn:
-        return Drawn(*(part[rows] for part in self))
+    def at(self, rows: Any) -> SampledRows:
+        return SampledRows(*(part[rows] for part in self))
 
 
 class RowSample:
-    """The distinct rows of the smallest keys among those that were added.
+    """Accumulates a sample: the distinct rows with the smallest keys among those added so far.
+
+    `drawn` returns the rows, as `SampledRows`.
 
     Parameters
     ----------
-    limit : int, how many rows
-    by_class : bool, for targets that are labels
+    limit : int, maximum number of rows
+    by_class : bool, whether targets are labels
     """
 
     def __init__(self, limit: int, *, by_class: bool) -> None:
         self._limit, self._by_class = limit, by_class
-        self._parts: list[Drawn] = []
+        self._parts: list[SampledRows] = []
         self._cut = _ALL  # keys below it are in the sample
         self._cuts: dict[int, float] = {}  # the same of a class: that of a rare one is higher
 
@@ -160,14 +163,14 @@ class RowSample:
             # Mixed once more, since a target that is its only column has the same key.
             keys = _mixed(keys ^ _mixed(target_keys(np.asarray(block.y)[rows])))
         # First the numbers of the rows, then what these few are.
-        found = _merged(Drawn(keys, labels, rows, rows, weight[rows], np.ones(len(rows))))
+        found = _merged(SampledRows(keys, labels, rows, rows, weight[rows], np.ones(len(rows))))
         found = found.at(found.keys < self._reach(found.labels))
         found = found.at(self._choose(found))
         X = block.X[found.X]
         y = np.zeros(len(found.X)) if block.y is None else np.asarray(block.y)[found.y]
         self._append(found._replace(X=X.toarray() if sparse.issparse(X) else X, y=y))
 
-    def _append(self, part: Drawn) -> None:
+    def _append(self, part: SampledRows) -> None:
         self._parts.append(part)
         if sum(len(each.keys) for each in self._parts) > _SLACK * self._limit:
             self._prune()
@@ -186,7 +189,7 @@ class RowSample:
 
     @classmethod
     def _like(
-        cls, limit: int, by_class: bool, cut: float, cuts: dict[int, float], *parts: Drawn
+        cls, limit: int, by_class: bool, cut: float, cuts: dict[int, float], *parts: SampledRows
     ) -> RowSample:
         made = cls(limit, by_class=by_class)
         made._cut, made._cuts, made._parts = cut, dict(cuts), list(parts)
@@ -203,11 +206,11 @@ class RowSample:
         few = drawn._replace(X=np.empty((len(drawn.keys), 0)), y=np.zeros(len(drawn.keys)))
         return self._like(self._limit, self._by_class, self._cut, self._cuts, few)
 
-    def drawn(self) -> Drawn:
+    def drawn(self) -> SampledRows:
         """The sample."""
         if not self._parts:
             nothing = np.empty(0, dtype=np.uint64)
-            return Drawn(nothing, nothing, np.empty((0, 0)), None, np.empty(0), np.empty(0))
+            return SampledRows(nothing, nothing, np.empty((0, 0)), None, np.empty(0), np.empty(0))
         self._prune()
         (rows,) = self._parts
         return rows._replace(share=self._reach(rows.labels) / self._cut)
@@ -226,7 +229,7 @@ class RowSample:
         """The sample whose `state` this is; its arrays become its own."""
         cuts = dict(zip(state["classes"].tolist(), state["cuts"].tolist(), strict=True))
         parts = {name: state[name] for name in ("keys", "labels", "X", "y", "weight")}
-        rows = Drawn(**parts, share=np.ones(len(state["keys"])))
+        rows = SampledRows(**parts, share=np.ones(len(state["keys"])))
         return cls._like(state["limit"], state["by_class"], state["cut"], cuts, rows)
 
     @property
@@ -247,7 +250,7 @@ class RowSample:
             part._replace(X=np.arange(first, first + len(part.keys)))
             for part, first in zip(parts, firsts, strict=False)
         ]
-        rows = _merged(Drawn(*map(np.concatenate, zip(*numbered, strict=True))))
+        rows = _merged(SampledRows(*map(np.concatenate, zip(*numbered, strict=True))))
         rows = rows.at(self._choose(rows))
         if len(parts) > 1 or len(rows.keys) < firsts[-1]:  # else nothing has changed
             X = np.empty(
@@ -266,7 +269,7 @@ class RowSample:
         own = np.array([self._cuts.get(name, _ALL) for name in names.tolist()])
         return np.maximum(self._cut, own[codes])
 
-    def _choose(self, rows: Drawn) -> Any:
+    def _choose(self, rows: SampledRows) -> Any:
         """Lower the cuts to what some distinct rows leave possible; which rows are drawn, (n,)."""
         limit = self._limit
         if len(rows.keys) > limit:
@@ -283,7 +286,7 @@ class RowSample:
         return (rows.keys < self._cut) | (rank < most)
 
 
-def _merged(rows: Drawn) -> Drawn:
+def _merged(rows: SampledRows) -> SampledRows:
     """Distinct rows in the order of their keys, with the total weight of their copies."""
     order = np.lexsort((rows.labels, rows.keys))
     keys, labels = rows.keys[order], rows.labels[order]

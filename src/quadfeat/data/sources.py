@@ -23,7 +23,7 @@ from .._checks import check_count
 from .arrays import array_source, checked_vector, frame_dtype, frame_numbers, frame_source
 from .base import Source
 from .blocks import Block, Form, Names, is_frame
-from .readers import open_table
+from .readers import open_reader
 from .wanted import Batch, Wanted
 
 
@@ -80,7 +80,7 @@ def source(
 def _file(path: Path, y: Any, weight: Any, rows: int, wanted: Wanted) -> Source:
     target, y = _name_or_array(y)
     weight_name, weight = _name_or_array(weight)
-    table = open_table(path, replace(wanted, target=target, weight=weight_name), rows)
+    table = open_reader(path, replace(wanted, target=target, weight=weight_name), rows)
     read = table.read
     if y is not None or weight is not None:
         if table.n_rows is None:
@@ -124,7 +124,7 @@ def _joined(
 
 # --- streams ------------------------------------------------------------------------------------
 def _stream(blocks: Any, rows: int, columns: Any, width: int | None) -> Source:
-    once = _Once(blocks) if hasattr(blocks, "__next__") else None
+    once = _SinglePass(blocks) if hasattr(blocks, "__next__") else None
     names, targets = Names("column", columns), Names("target")
 
     def fresh() -> Iterator[Any]:
@@ -145,8 +145,8 @@ def _stream(blocks: Any, rows: int, columns: Any, width: int | None) -> Source:
     return Source("the stream of blocks", None, rows, names, read, Form(width))
 
 
-class _Once:
-    """An iterator that says so when it is asked for a second pass."""
+class _SinglePass:
+    """An iterator of blocks that raises a ValueError when a second pass is asked for."""
 
     def __init__(self, items: Iterator[Any]) -> None:
         self._items = items

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .wanted import CHUNK, Batch, Table, Wanted
+from .wanted import CHUNK, Batch, BatchReader, Wanted
 
 
 # --- svmlight -----------------------------------------------------------------------------------
-def read_svmlight(path: Path, wanted: Wanted, rows: int) -> Table:
+def read_svmlight(path: Path, wanted: Wanted, rows: int) -> BatchReader:
     """Lines `label index:value ...` as CSR rows; a first reading finds the largest index.
 
     Indices count from 0 if one of them is 0, else from 1, unless the caller knows.
@@ -57,7 +57,7 @@ def read_svmlight(path: Path, wanted: Wanted, rows: int) -> Table:
             if skip < len(y):
                 yield Batch(X[skip:], y[skip:])
 
-    return Table(n_rows, None, read, first_index)
+    return BatchReader(n_rows, None, read, first_index)
 
 
 def _first_pass(path: Path) -> tuple[list[tuple[int, int]], int, int, bool]:

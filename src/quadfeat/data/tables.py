@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from .wanted import CHUNK, Batch, Table, Wanted, weight_columns
+from .wanted import CHUNK, Batch, BatchReader, Wanted, weight_columns
 
 
 # --- tables of named columns --------------------------------------------------------------------
-def read_parquet(path: Path, wanted: Wanted, rows: int) -> Table:
+def read_parquet(path: Path, wanted: Wanted, rows: int) -> BatchReader:
     """Batches from inside row groups, so that memory does not depend on their size."""
     pa, parquet = arrow("parquet")
     with _arrow_errors(path, pa), _open_parquet(parquet, path) as file:
@@ -39,7 +39,7 @@ def read_parquet(path: Path, wanted: Wanted, rows: int) -> Table:
                 if len(part):
                     yield _batch(part, names, wanted, dtype, path, pa)
 
-    return Table(sum(sizes), tuple(names), read)
+    return BatchReader(sum(sizes), tuple(names), read)
 
 
 def _open_parquet(parquet: Any, path: Path) -> Any:
@@ -47,7 +47,7 @@ def _open_parquet(parquet: Any, path: Path) -> Any:
     return parquet.ParquetFile(path, buffer_size=1 << 16, pre_buffer=False)
 
 
-def read_csv(path: Path, wanted: Wanted, rows: int) -> Table:
+def read_csv(path: Path, wanted: Wanted, rows: int) -> BatchReader:
     """Numbers are float64, but a target of whole numbers is int64, which keeps all their digits.
 
     A first line of numbers alone is data: columns are then f0, f1, ... But 0, 1, 2, ... are what
@@ -110,7 +110,7 @@ def read_csv(path: Path, wanted: Wanted, rows: int) -> Table:
                     _check_texts(batch, texts, path)
                     yield _batch(batch, names, wanted, np.dtype(np.float64), path, pa)
 
-    return Table(None, tuple(names), read)
+    return BatchReader(None, tuple(names), read)
 
 
 def _widened(kind: Any, pa: Any) -> Any:

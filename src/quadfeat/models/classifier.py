@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -15,18 +15,19 @@ from .._checks import check_choice, check_count
 from .._typing import Floats
 from ..data.blocks import Block
 from ..data.checkpoint import Checkpoint
-from ..data.sampling import Drawn
-from ..data.summary import Once, Survey, effective_share, labels_of
+from ..data.dask_source import AnySource
+from ..data.sampling import SampledRows
+from ..data.summary import Summary, effective_share, labels_of
 from ..maps.base import FeatureMap
 from ..numerics.blas import on_one_thread
 from .base import KernelModel
 from .calibration import fit_slope, log_loss, probabilities
 from .cluster import lazily
-from .descent import fit_loss, tune_alpha
-from .losses import indicators
-from .ridge import Judge, ridge_sums
+from .descent import Objective, fit_loss, tune_alpha
+from .losses import Weights, indicators
+from .ridge import Score
 from .ridge_sums import NormalSums
-from .stream import Rows, fold
+from .stream import Rows
 
 _SMALL_WORK = 1e7  # products per pass up to which a descent may take as many as it likes
 
@@ -120,6 +121,8 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         self.checkpoint_interval = checkpoint_interval
         self.verbose = verbose
 
+    _learns_labels: ClassVar[bool] = True
+
     def _check(self) -> None:
         super()._check()
         check_choice("loss", self.loss, ("ridge", "squared_hinge", "logistic"))
@@ -150,48 +153,41 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         self._fit(X, y, sample_weight).remove()
         return self
 
-    @on_one_thread
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Checkpoint:
-        """`fit`, with its checkpoint still there for whoever has yet to store the model."""
-        self._check()
-        data = self._source(X, y, sample_weight)
-        checkpoint = self._opened_checkpoint(data)
-        look = self._look(data, checkpoint, labels=True)
-        self._begin(look, look.classes)
-        sample = self._sample(look, whole=not isinstance(data, Once))
-        p, t = self.features_.n_columns_, self._n_scores
+    def _fit_rows(
+        self, data: AnySource, summary: Summary, checkpoint: Checkpoint, *, batch: bool
+    ) -> None:
         if self.loss == "ridge":
-            stream = self._stream(data, look, self._encoded_signs)
-            sums = ridge_sums(stream, checkpoint, p, t)
-            self._finish(sums, sample, look.distinct_share, copy=False)
-            return checkpoint
+            super()._fit_rows(data, summary, checkpoint, batch=batch)
+            return
         alpha = self.alpha
         if isinstance(alpha, str):
-            alpha, tried = tune_alpha(self.loss, sample, t, intercept=self.fit_intercept)
+            alpha, tried = tune_alpha(
+                self.loss, self._sample(summary), self._n_scores, intercept=self.fit_intercept
+            )
             self.tuning_ += tried
         self.alpha_ = float(alpha)
-        W, b, self.n_passes_ = fit_loss(
-            self.loss,
-            self._stream(data, look, self._encoded, keep=True),
-            checkpoint,
-            (p, t),
-            alpha=self.alpha_,
+        weights = Weights(
+            self.features_.n_columns_,
+            self._n_scores,
             rank=self.rank,
             intercept=self.fit_intercept,
-            tolerance=self._tolerance(look),
+        )
+        W, b, self.n_passes_ = fit_loss(
+            Objective(self.loss, weights, self.alpha_),
+            self._stream(data, summary, self._encoded, keep=True),
+            checkpoint,
+            tolerance=self._tolerance(summary),
         )
         self.coef_, self.intercept_ = np.ascontiguousarray(W.T), b
-        return checkpoint
 
-    def _tolerance(self, look: Survey) -> float:
+    def _tolerance(self, summary: Summary) -> float:
         """As near to the minimum as the precision gives; small problems down to the rounding."""
-        if self._precision(look.drawn.X) == np.float32:
+        if self._precision(summary.drawn.X) == np.float32:
             return 1e-7
-        work = look.n_rows * self.features_.n_columns_ * self._n_scores
+        work = summary.n_rows * self.features_.n_columns_ * self._n_scores
         return 1e-18 if work <= _SMALL_WORK else 1e-9
 
     @available_if(_ridge_only)  # type: ignore[untyped-decorator]
-    @on_one_thread
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add rows to the batches before; a solution (p^3) each time.
 
@@ -204,22 +200,12 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         classes : all labels that will come, given with the first batch; by default its own
         sample_weight : (n,) or None
         """
-        self._check()
-        first = not hasattr(self, "_sums")
-        data = self._source(X, y, sample_weight, reset=first)
-        nothing = Checkpoint(None, 0.0, {})
-        look = self._look(data, nothing, labels=True)
-        if first:
-            self._begin(look, look.classes if classes is None else np.unique(classes))
-        added = NormalSums(self.features_.n_columns_, self._n_scores)
-        fold(self._stream(data, look, self._encoded_signs), added, nothing, "sums")
-        look, whole = self._with_batches(added, look)
-        self._finish(added, self._sample(look, whole=whole), look.distinct_share, copy=True)
-        self._keep_batches(added, look, whole)
+        self._fit(X, y, sample_weight, batch=True, classes=classes)
         return self
 
-    def _begin(self, look: Survey, classes: Any) -> None:
-        check_classification_targets(look.drawn.y)
+    def _begin(self, summary: Summary, classes: Any) -> None:
+        check_classification_targets(summary.drawn.y)
+        classes = summary.classes if classes is None else np.unique(classes)
         if len(classes) < 2:
             raise ValueError(
                 f"y has one class only, {classes.tolist()[0]!r}; a classifier needs samples of at "
@@ -227,16 +213,16 @@ class KernelClassifier(ClassifierMixin, KernelModel):
             )
         self.classes_ = classes
         self._n_scores = 1 if len(classes) == 2 else len(classes)
-        self._factors = self._class_factors(look)
-        self._fit_map(look)
+        self._factors = self._class_factors(summary)
+        self._fit_map(summary)
 
-    def _class_factors(self, look: Survey) -> Floats | None:
+    def _class_factors(self, summary: Summary) -> Floats | None:
         """What the weight of a row is multiplied by, for each class."""
         if self.class_weight is None:
             return None
         if isinstance(self.class_weight, str):
             check_choice("class_weight", self.class_weight, ("balanced",))
-            totals = dict(zip(look.classes.tolist(), look.class_weights, strict=True))
+            totals = dict(zip(summary.classes.tolist(), summary.class_weights, strict=True))
             each = np.array([totals.get(name, 0.0) for name in self.classes_.tolist()])
             share = each * np.count_nonzero(each) / each.sum()
             return np.divide(1.0, share, out=np.ones_like(share), where=share > 0)
@@ -274,28 +260,28 @@ class KernelClassifier(ClassifierMixin, KernelModel):
             weight = factors if weight is None else weight * factors
         return codes, weight
 
-    def _encoded_signs(self, block: Block) -> tuple[Any, Any]:
-        codes, weight = self._encoded(block)
-        return indicators(codes, self._n_scores), weight
+    @property
+    def _n_outputs(self) -> int:
+        return self._n_scores
 
     def _ridge_targets(self, y: Any) -> Floats:
         return indicators(y, self._n_scores)
 
-    def _groups(self, drawn: Drawn) -> Any:
+    def _groups(self, drawn: SampledRows) -> Any:
         # All labels of one x go together: the others would tell what is left out, or deny it.
         return np.cumsum(np.append(False, drawn.keys[1:] != drawn.keys[:-1]))
 
-    def _judge(self, sample: Rows) -> Judge:
+    def _score(self, sample: Rows) -> Score:
         # The squared error asks scores to be -1 or +1, classes only to be told apart: it wants a
         # larger penalty than the accuracy does (benchmarks/training.py, MNIST).
-        mass, n = sample.mass, _worth(sample)
+        mass, n = sample.mass, _n_effective(sample)
         return lambda left_out: log_loss(left_out, sample.y, mass, n)
 
     def _finish(self, sums: NormalSums, sample: Rows, distinct_share: float, *, copy: bool) -> None:
         fit = self._solve(sums, sample, distinct_share, copy=copy)
         self.coef_, self.intercept_ = np.ascontiguousarray(fit.coefficients.T), fit.intercept
         left_out = fit.left_out(sample.targets(self._ridge_targets(sample.y)))
-        self._slope = fit_slope(left_out, sample.y, sample.mass, _worth(sample))
+        self._slope = fit_slope(left_out, sample.y, sample.mass, _n_effective(sample))
 
     @lazily
     @on_one_thread
@@ -323,7 +309,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         return probabilities(scores, self._slope if self.loss == "ridge" else 1.0)
 
 
-def _worth(sample: Rows) -> float:
+def _n_effective(sample: Rows) -> float:
     """How many rows of equal weight the distinct x of a sample are worth."""
     if sample.counts:
         return float(sample.mass.sum())

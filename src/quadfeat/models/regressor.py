@@ -12,16 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Floats
 from ..data.blocks import Block
-from ..data.checkpoint import Checkpoint
-from ..data.summary import Once, Survey
+from ..data.summary import Summary
 from ..maps.base import FeatureMap
 from ..numerics.blas import on_one_thread
-from .base import JUDGED_FEATURES, MEAN_ROWS, KernelModel
+from .base import LEFT_OUT_FEATURES, MEAN_ROWS, KernelModel
 from .cluster import lazily
-from .ridge import Posterior, noise_variance, ridge_sums
+from .ridge import Posterior, noise_variance
 from .ridge_path import MAX_PATH
 from .ridge_sums import NormalSums
-from .stream import Rows, fold
+from .stream import Rows
 
 _LARGEST_TARGET = 1e150  # squares of larger ones overflow
 
@@ -100,6 +99,7 @@ class KernelRegressor(RegressorMixin, KernelModel):
         self.checkpoint_interval = checkpoint_interval
         self.verbose = verbose
 
+    _learns_labels: ClassVar[bool] = False
     _target_rules: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -115,22 +115,6 @@ class KernelRegressor(RegressorMixin, KernelModel):
         self._fit(X, y, sample_weight).remove()
         return self
 
-    @on_one_thread
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Checkpoint:
-        """`fit`, with its checkpoint still there for whoever has yet to store the model."""
-        self._check()
-        data = self._source(X, y, sample_weight)
-        checkpoint = self._opened_checkpoint(data)
-        look = self._look(data, checkpoint, labels=False)
-        self._begin(look)
-        stream = self._stream(data, look, self._encoded)
-        p, t = self.features_.n_columns_, len(self._shift)
-        sums = ridge_sums(stream, checkpoint, p, t)
-        sample = self._sample(look, whole=not isinstance(data, Once))
-        self._finish(sums, sample, look.distinct_share, copy=False)
-        return checkpoint
-
-    @on_one_thread
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows to the batches before; a solution (p^3) each time.
 
@@ -142,22 +126,11 @@ class KernelRegressor(RegressorMixin, KernelModel):
         y : (n,) or (n, t)
         sample_weight : (n,) or None
         """
-        self._check()
-        first = not hasattr(self, "_sums")
-        data = self._source(X, y, sample_weight, reset=first)
-        nothing = Checkpoint(None, 0.0, {})
-        look = self._look(data, nothing, labels=False)
-        if first:
-            self._begin(look)
-        added = NormalSums(self.features_.n_columns_, len(self._shift))
-        fold(self._stream(data, look, self._encoded), added, nothing, "sums")
-        look, whole = self._with_batches(added, look)
-        self._finish(added, self._sample(look, whole=whole), look.distinct_share, copy=True)
-        self._keep_batches(added, look, whole)
+        self._fit(X, y, sample_weight, batch=True)
         return self
 
-    def _begin(self, look: Survey) -> None:
-        targets = _targets(look.drawn.y)
+    def _begin(self, summary: Summary, classes: Any) -> None:
+        targets = _targets(summary.drawn.y)
         self._single = targets.ndim == 1
         # Products of centred targets keep their digits, whatever the mean of y is.
         columns = targets.reshape(len(targets), -1)
@@ -167,14 +140,18 @@ class KernelRegressor(RegressorMixin, KernelModel):
         self._shift = np.zeros(columns.shape[1])
         if self.fit_intercept:
             # About the mean will do; summed exactly, it has the same bits in any order of the rows.
-            mass = look.drawn.weight[:MEAN_ROWS]
+            mass = summary.drawn.weight[:MEAN_ROWS]
             total = math.fsum(mass)
             self._shift = np.array([math.fsum(mass * y) / total for y in columns[:MEAN_ROWS].T])
-        self._fit_map(look)
+        self._fit_map(summary)
+
+    @property
+    def _n_outputs(self) -> int:
+        return len(self._shift)
 
     def _n_left_out(self, p: int) -> int:
-        # One number a row is quickly judged: then every row that there is, if these are not many.
-        return max(super()._n_left_out(p), JUDGED_FEATURES // p)
+        # Squared errors are cheap to compute, so every row is left out if there are not many.
+        return max(super()._n_left_out(p), LEFT_OUT_FEATURES // p)
 
     def _encoded(self, block: Block) -> tuple[Any, Any]:
         targets = _targets(block.y).reshape(len(block), -1)

@@ -16,8 +16,8 @@ from ...kernels.subsets import Convolution
 from ...maps.base import FeatureMap
 from ...maps.chooser import KernelFeatures
 from ...models.classifier import KernelClassifier
-from ...models.descent import Curvature, fit_loss
-from ...models.losses import indicators
+from ...models.descent import Curvature, Objective, fit_loss
+from ...models.losses import Weights, indicators
 from ...models.ridge import fit_ridge, ridge_sums
 from ...models.stream import Rows
 from ...numerics.factorisations import InPlaceCholesky
@@ -248,19 +248,17 @@ def _both_losses(work: _Work, name: str, per_window: int, seed: int) -> list[Rec
     p = Z.shape[1]
     classes, codes = np.unique(images.y_train, return_inverse=True)
     rows = Rows(Z, indicators(codes, len(classes)), None)
-    nothing = Checkpoint(None, 0.0, {})
+    nothing = Checkpoint.none()
     sums = ridge_sums(rows, nothing, p, len(classes))
     system = sums.system(intercept=True, signs=np.ones(p), copy=False)
     fit = fit_ridge(system, ridge_alpha, Z.dtype, rows)
     solved = time.perf_counter()
     W, b, passes = fit_loss(
-        "squared_hinge",
+        Objective(
+            "squared_hinge", Weights(p, len(classes), rank=None, intercept=True), hinge_alpha
+        ),
         Rows(Z, codes, None),
         nothing,
-        (p, len(classes)),
-        alpha=hinge_alpha,
-        rank=None,
-        intercept=True,
         tolerance=_HINGE_TOLERANCE,
         curved=Curvature.of_ridge(fit),
     )

@@ -12,7 +12,8 @@ from scipy.special import softmax
 from ..._typing import Floats, Matrix
 from ...data.checkpoint import Checkpoint
 from ...maps.base import FeatureMap
-from ...models.descent import fit_loss
+from ...models.descent import Objective, fit_loss
+from ...models.losses import Weights
 from ...models.stream import Rows
 from . import corpus
 from .corpus import FOLD39, N_STATES, PHONES48, Frames, Labels, Projection, Utterance
@@ -115,14 +116,11 @@ class StateFeatures:
     def log_posteriors(self, *, alpha: float, rank: int | None, tolerance: float) -> list[Floats]:
         """Of a multinomial logistic model that minimises the loss of all rows + alpha / 2 |W|^2."""
         classes, codes = np.unique(self.task.y, return_inverse=True)
+        weights = Weights(self.learned.shape[1], len(classes), rank=rank, intercept=True)
         W, b, _ = fit_loss(
-            "logistic",
+            Objective("logistic", weights, alpha),
             Rows(self.learned, codes, None),
-            Checkpoint(None, 0.0, {}),
-            (self.learned.shape[1], len(classes)),
-            alpha=alpha,
-            rank=rank,
-            intercept=True,
+            Checkpoint.none(),
             tolerance=tolerance,
         )
         scores = self.judged @ W.astype(self.judged.dtype) + b

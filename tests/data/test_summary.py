@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import quadfeat as qf
+from quadfeat.data.iterators import IteratorSource
 from quadfeat.data.sources import source
-from quadfeat.data.summary import Once, survey
 
 
 def test_some_of_a_sample_is_never_more_than_was_asked_for(rng):
-    look = survey(source(rng.normal(size=(101, 2)), np.arange(101)), labels=False)
+    look = source(rng.normal(size=(101, 2)), np.arange(101)).summary(labels=False)
     for rows in range(1, 120):
         assert len(look.some(rows).drawn.X) == min(rows, 101)
 
@@ -18,7 +18,7 @@ def test_rows_and_labels_without_weight_are_not_seen(rng):
     X, y = rng.normal(size=(60, 2)), np.repeat(["a", "b", "c"], 20)
     weight = np.where(y == "b", 0.0, rng.uniform(1, 2, size=60))
     weight[0] = 0.0
-    look = survey(source(X, y, weight, rows=16), labels=True)
+    look = source(X, y, weight, rows=16).summary(labels=True)
     assert np.array_equal(np.unique(look.drawn.X, axis=0), np.unique(X[weight > 0], axis=0))
     assert look.classes.tolist() == ["a", "c"]
     totals = [weight[y == label].sum() for label in ("a", "c")]
@@ -30,9 +30,9 @@ def test_copies_and_equal_weights_make_no_more_distinct_rows(rng):
     weight = rng.uniform(0.5, 2, size=60)
     worth = weight.sum() ** 2 / (weight**2).sum()  # Kish
     for factor in (1.0, 1e-3, 1e9):
-        look = survey(source(X, y, factor * weight), labels=False)
+        look = source(X, y, factor * weight).summary(labels=False)
         assert look.distinct_share == pytest.approx(1.0)
-    twice = survey(source(np.tile(X, (2, 1)), np.tile(y, 2), np.tile(weight, 2)), labels=False)
+    twice = source(np.tile(X, (2, 1)), np.tile(y, 2), np.tile(weight, 2)).summary(labels=False)
     assert twice.distinct_share * 2 * worth == pytest.approx(worth)
 
 
@@ -54,7 +54,7 @@ def test_an_iterator_is_read_beforehand_only_as_far_as_a_sample_needs(monkeypatc
             read.append(number)
             yield np.full((30, 2), number), np.full(30, number)
 
-    once = Once.of(blocks())
+    once = IteratorSource.of(blocks())
     assert len(read) == 4
     assert sum(len(block) for block in once.head.blocks()) == 120
     whole = np.concatenate([block.y for block in once.whole.blocks()])
@@ -63,6 +63,6 @@ def test_an_iterator_is_read_beforehand_only_as_far_as_a_sample_needs(monkeypatc
 
 def test_dates_are_labels_with_weights_of_their_own(rng):
     days = np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[ns]")
-    seen = survey(source(rng.normal(size=(6, 1)), days[[0, 1, 1, 1, 0, 1]]), labels=True)
+    seen = source(rng.normal(size=(6, 1)), days[[0, 1, 1, 1, 0, 1]]).summary(labels=True)
     np.testing.assert_array_equal(seen.classes, days)
     np.testing.assert_array_equal(seen.class_weights, [2, 4])
