@@ -57,6 +57,12 @@ def test_the_version_is_told():
     assert run("--version").stdout == f"quadfeat {qf.__version__}\n"
 
 
+def test_the_command_is_a_module_too():
+    command = [sys.executable, "-m", "quadfeat", "--version"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stdout == f"quadfeat {qf.__version__}\n"
+
+
 def test_help_is_there_and_wrong_use_exits_with_two():
     assert "demo" in run("--help").stdout
     assert "--out" in run("demo", "--help", env={"COLUMNS": "120", "PATH": ""}).stdout

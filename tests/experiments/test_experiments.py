@@ -12,8 +12,9 @@ from typer.testing import CliRunner
 from quadfeat import experiments
 from quadfeat.app import main
 from quadfeat.experiments import runner
-from quadfeat.experiments.cell import Cell, Journal, Table, Verdict, identity
+from quadfeat.experiments.cell import Cell, Table, Verdict
 from quadfeat.experiments.datasets import Data, MissingData
+from quadfeat.experiments.journal import Journal, identity
 from quadfeat.plotting.style import figure
 
 NAME = "parabola"

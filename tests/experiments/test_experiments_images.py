@@ -10,12 +10,12 @@ from sklearn.linear_model import RidgeClassifier
 
 from quadfeat.experiments import datasets
 from quadfeat.experiments.datasets import Data
-from quadfeat.experiments.figures import fig2a
+from quadfeat.experiments.figures import fig2a, fig2a_cells
 
 
 def test_cross_validation_is_that_of_five_separate_fits(rng):
     Z, y = rng.normal(size=(203, 12)), rng.integers(3, size=203)
-    found = fig2a.cross_validated(Z, y, (0.5, 20.0))
+    found = fig2a_cells.cross_validated(Z, y, (0.5, 20.0))
     for alpha, accuracy in found.items():
         right = 0
         for fold in range(5):
@@ -77,7 +77,7 @@ def test_mnist_is_read_with_its_official_split(data_folder):
 
 
 def test_a_cell_gives_the_same_records_twice(monkeypatch):
-    monkeypatch.setattr(fig2a, "_GAMMAS", (0.5,))
+    monkeypatch.setattr(fig2a_cells, "_GAMMAS", (0.5,))
 
     def run():
         wanted = [
@@ -99,7 +99,7 @@ def test_a_cell_gives_the_same_records_twice(monkeypatch):
 
 
 def test_the_settings_of_a_map_are_those_that_validated_best():
-    work = fig2a._Work(Data(None), fig2a._SCALES["small"])
+    work = fig2a_cells._Work(Data(None), fig2a_cells._SCALES["small"])
     tried = [
         {"gamma": gamma, "alpha": alpha, "validated": accuracy}
         for gamma, alpha, accuracy in [(0.1, 1.0, 0.7), (0.2, 2.0, 0.9), (0.3, 3.0, 0.8)]
@@ -112,7 +112,7 @@ def test_the_settings_of_a_map_are_those_that_validated_best():
 def fabricated(width, wrong):
     records = [{"map": "tuning", "of": "random", "gamma": 0.1, "alpha": 1.0, "validated": 0.9}]
     for name, loss, seed in itertools.product(
-        ("random", "subsampled", fig2a._PLAIN), fig2a._LOSSES, range(2)
+        ("random", "subsampled", fig2a_cells.PLAIN), fig2a._LOSSES, range(2)
     ):
         for columns, extra in ((width, 0), (width // 2, 40)):
             missed = list(range(wrong[name] + extra + seed))
@@ -121,7 +121,7 @@ def fabricated(width, wrong):
                     "map": name,
                     "loss": loss,
                     "width": columns,
-                    "columns": 4096 if name == fig2a._PLAIN else columns,
+                    "columns": 4096 if name == fig2a_cells.PLAIN else columns,
                     "seed": seed,
                     "accuracy": 1 - len(missed) / 10_000,
                     "wrong": missed,
@@ -157,19 +157,19 @@ def test_no_network_ends_in_one_sentence(monkeypatch):
 
 
 def test_verdicts_of_fig2a_are_read_off_its_records():
-    same = fabricated(28_800, {"random": 170, "subsampled": 172, fig2a._PLAIN: 160})
+    same = fabricated(28_800, {"random": 170, "subsampled": 172, fig2a_cells.PLAIN: 160})
     better, level, _, faster, plain = fig2a.verdicts(same)
     assert better.holds is None and "grid has +2, +2 wrong of 10,000 (seed 0, 1;" in better.measured
     assert level.holds and "98.27%" in level.measured
     assert faster.holds is False and plain.holds
     # 6 rows more: p = 2 / 2^6 = 0.03, four times that for the best of four fits.
     for wrong, holds in ((171, None), (176, None), (300, False)):
-        behind = fabricated(28_800, {"random": 170, "subsampled": 172, fig2a._PLAIN: wrong})
+        behind = fabricated(28_800, {"random": 170, "subsampled": 172, fig2a_cells.PLAIN: wrong})
         assert fig2a.verdicts(behind)[-1].holds is holds
-    worse = fabricated(28_800, {"random": 170, "subsampled": 220, fig2a._PLAIN: 160})
+    worse = fabricated(28_800, {"random": 170, "subsampled": 220, fig2a_cells.PLAIN: 160})
     better, level, *_ = fig2a.verdicts(worse)
     assert better.holds is False and level.holds is False
-    narrow = fabricated(5760, {"random": 170, "subsampled": 170, fig2a._PLAIN: 160})
+    narrow = fabricated(5760, {"random": 170, "subsampled": 170, fig2a_cells.PLAIN: 160})
     assert fig2a.verdicts(narrow)[1].holds is None
     assert len(fig2a.draw(same).axes) == 2
 
@@ -180,7 +180,7 @@ def test_verdicts_of_fig2a_are_read_off_its_records():
 def test_generation_is_faster_only_if_it_is_with_every_seed(seconds, holds):
     records = [
         r | {"generation_seconds": seconds[r["seed"]]} if r["map"] == "subsampled" else r
-        for r in fabricated(28_800, {"random": 9, "subsampled": 9, fig2a._PLAIN: 9})
+        for r in fabricated(28_800, {"random": 9, "subsampled": 9, fig2a_cells.PLAIN: 9})
     ]
     faster = next(v for v in fig2a.verdicts(records) if "faster" in v.claim)
     assert faster.holds is holds
@@ -189,7 +189,7 @@ def test_generation_is_faster_only_if_it_is_with_every_seed(seconds, holds):
 @pytest.mark.parametrize("scale", ["small", "paper"])
 def test_the_cells_of_fig2a_are_all_that_its_page_needs(scale):
     keys = [cell.key for cell in fig2a.cells(scale, Data(None)) if cell.key["map"] != "tuning"]
-    form = fabricated(28_800, {"random": 9, "subsampled": 9, fig2a._PLAIN: 9})[1]
+    form = fabricated(28_800, {"random": 9, "subsampled": 9, fig2a_cells.PLAIN: 9})[1]
     records = [
         form | {"map": key["map"], "width": key["width"], "seed": key["seed"], "loss": loss}
         for key in keys
@@ -200,7 +200,7 @@ def test_the_cells_of_fig2a_are_all_that_its_page_needs(scale):
 
 
 def test_seeds_are_judged_together_and_rows_are_what_is_independent():
-    names = {"random": 170, "subsampled": 170, fig2a._PLAIN: 160}
+    names = {"random": 170, "subsampled": 170, fig2a_cells.PLAIN: 160}
 
     def judged(*extra, loss="ridge"):
         """Rows more that the grid has wrong, or random features if below 0, with each seed."""

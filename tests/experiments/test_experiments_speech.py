@@ -15,12 +15,23 @@ from sklearn.preprocessing import StandardScaler
 
 from quadfeat.experiments import contenders
 from quadfeat.experiments.datasets import Data, MissingData
-from quadfeat.experiments.figures import fig2b, fig2c
-from quadfeat.experiments.speech import corpus as speech
-from quadfeat.experiments.speech import recogniser, references
-from quadfeat.experiments.speech.corpus import Projection, Utterance
+from quadfeat.experiments.figures import fig2b, fig2c, fig2c_cells
+from quadfeat.experiments.speech import corpus as reading
+from quadfeat.experiments.speech import front_end, kernel_rows, recogniser, references
 from quadfeat.experiments.speech.decoding import PhoneModel, decode, edit_distance
+from quadfeat.experiments.speech.front_end import Projection
 from quadfeat.experiments.speech.recogniser import StateFeatures, Task
+from quadfeat.experiments.speech.utterances import (
+    FOLD39,
+    FOLD48,
+    N_STATES,
+    PHONES39,
+    PHONES48,
+    PHONES61,
+    Utterance,
+    select,
+)
+from quadfeat.experiments.speech.utterances import rows as labelled_rows
 from quadfeat.kernels.stationary import Gaussian
 from quadfeat.maps.random import RandomFourier
 from quadfeat.models.classifier import KernelClassifier
@@ -51,7 +62,7 @@ def write_sentence(folder, name, rng, seconds=1.0):
     phones = ["h#", "q", *rng.choice(PHONES, 9), "h#"]
     samples = rng.normal(size=n) * 30
     for start, end, phone in zip(cuts[:-1], cuts[1:], phones, strict=True):
-        pitch = 200 + 150 * speech.PHONES61.index(phone)
+        pitch = 200 + 150 * PHONES61.index(phone)
         samples[start:end] += 2000 * np.sin(pitch * np.arange(end - start) / 2500)
     rows = zip(cuts[:-1], cuts[1:], phones, strict=True)
     (folder / f"{name}.PHN").write_text("".join(f"{a} {b} {p}\n" for a, b, p in rows))
@@ -72,10 +83,14 @@ def corpus(tmp_path_factory):
 
 # --- phones --------------------------------------------------------------------------------------
 def test_61_phones_fold_to_48_and_39():
-    assert (len(speech.PHONES61), len(speech.PHONES48), len(speech.PHONES39)) == (61, 48, 39)
+    assert (len(PHONES61), len(PHONES48), len(PHONES39)) == (
+        61,
+        48,
+        39,
+    )
     folded = {
-        phone: "" if k < 0 else speech.PHONES39[speech.FOLD39[k]]
-        for phone, k in zip(speech.PHONES61, speech.FOLD48, strict=True)
+        phone: "" if k < 0 else PHONES39[FOLD39[k]]
+        for phone, k in zip(PHONES61, FOLD48, strict=True)
     }
     assert folded["q"] == ""
     for group in ("sil: h# pau epi bcl tcl", "ah: ah ax ax-h", "sh: sh zh", "er: er axr"):
@@ -86,10 +101,10 @@ def test_61_phones_fold_to_48_and_39():
 def test_phones_fold_as_in_the_packed_sample(data_folder):
     with np.load(data_folder / PACKED) as packed:
         names = [tuple(packed[f"names{n}"]) for n in (61, 48, 39)]
-        assert names == [speech.PHONES61, speech.PHONES48, speech.PHONES39]
-        y48 = speech.FOLD48[packed["y61"]]
+        assert names == [PHONES61, PHONES48, PHONES39]
+        y48 = FOLD48[packed["y61"]]
         np.testing.assert_array_equal(np.where(y48 < 0, 255, y48), packed["y48"])
-        np.testing.assert_array_equal(np.where(y48 < 0, 255, speech.FOLD39[y48]), packed["y39"])
+        np.testing.assert_array_equal(np.where(y48 < 0, 255, FOLD39[y48]), packed["y39"])
 
 
 # --- files ---------------------------------------------------------------------------------------
@@ -99,7 +114,7 @@ def test_sphere_and_riff_files_hold_the_same_samples(tmp_path, rng):
     (tmp_path / "little.wav").write_bytes(sphere(samples))
     (tmp_path / "big.wav").write_bytes(sphere(samples, ">i2"))
     for name in ("riff", "little", "big"):
-        read = speech.read_audio(tmp_path / f"{name}.wav")
+        read = reading.read_audio(tmp_path / f"{name}.wav")
         np.testing.assert_array_equal(read, samples)
 
 
@@ -118,7 +133,7 @@ def test_damaged_recordings_are_refused_by_name(tmp_path, content, complaint):
     path = tmp_path / "SX1.WAV"
     path.write_bytes(content)
     with pytest.raises(ValueError, match=complaint) as refusal:
-        speech.read_audio(path)
+        reading.read_audio(path)
     assert str(path) in str(refusal.value)
 
 
@@ -148,7 +163,7 @@ def test_a_corpus_in_its_own_layout_is_read_and_divided(corpus):
     assert {parts["mxyz0"], parts["fxyz0"]} == {"dev"}
     first = utterances[0]
     assert first.frames.shape == (98, 40) and first.frames.dtype == np.float32
-    assert speech.PHONES61[first.phone[0]] == "h#"
+    assert PHONES61[first.phone[0]] == "h#"
 
 
 def test_the_label_is_the_phone_at_the_middle_of_the_window(corpus):
@@ -158,7 +173,7 @@ def test_the_label_is_the_phone_at_the_middle_of_the_window(corpus):
     for t in (0, 13, 50, 97):
         centre = 160 * t + 200
         (start, end, phone), *_ = [r for r in rows if int(r[0]) <= centre < int(r[1])]
-        assert speech.PHONES61[utterance.phone[t]] == phone
+        assert PHONES61[utterance.phone[t]] == phone
         assert utterance.third[t] == 3 * (centre - int(start)) // (int(end) - int(start))
 
 
@@ -189,25 +204,25 @@ def test_a_recording_shorter_than_its_phones_is_named(tmp_path):
 
 def test_a_recording_shorter_than_a_window_is_named(tmp_path):
     path = tmp_path / "SI1.WAV"
-    path.write_bytes(sphere(np.zeros(speech.WINDOW - 1)))
+    path.write_bytes(sphere(np.zeros(front_end.WINDOW - 1)))
     with pytest.raises(ValueError, match=r"SI1\.WAV has 399 samples, less than 25 ms"):
-        speech.read_audio(path)
-    path.write_bytes(sphere(np.zeros(speech.WINDOW)))
-    assert len(speech.log_mel(speech.read_audio(path))) == 1
+        reading.read_audio(path)
+    path.write_bytes(sphere(np.zeros(front_end.WINDOW)))
+    assert len(front_end.log_mel(reading.read_audio(path))) == 1
 
 
 # --- rows ----------------------------------------------------------------------------------------
 def test_stacking_sets_neighbours_side_by_side():
     frames = np.arange(12, dtype=np.float32)[:, None] + np.zeros(40, dtype=np.float32)
-    stacked = speech.stack(frames).reshape(12, 11, 40)[:, :, 0]
+    stacked = front_end.stack(frames).reshape(12, 11, 40)[:, :, 0]
     np.testing.assert_array_equal(stacked[6], np.arange(1, 12))
     np.testing.assert_array_equal(stacked[0], [0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5])
 
 
 def test_discriminants_whiten_the_states_and_order_their_means(corpus):
-    learned = speech.select(Data(corpus).speech(), "train")
+    learned = select(Data(corpus).speech(), "train")
     own = Projection.fit(learned)
-    X, y = speech.rows(learned, lambda u: speech.stack(u.frames).astype(np.float64))
+    X, y = labelled_rows(learned, lambda u: front_end.stack(u.frames).astype(np.float64))
     Z = (X - own.mean) @ own.directions
     means = np.array([Z[y == state].mean(axis=0) for state in y])
     within, between = ((part.T @ part) / len(Z) for part in (Z - means, means))
@@ -218,7 +233,7 @@ def test_discriminants_whiten_the_states_and_order_their_means(corpus):
     assert (np.diff(spread) <= 1e-7 * spread[0]).all()
 
 
-def test_nothing_is_learned_from_speakers_who_judge(corpus):
+def test_nothing_is_fitted_to_unseen_speakers(corpus):
     utterances = Data(corpus).speech()
 
     def task(changed):
@@ -229,7 +244,7 @@ def test_nothing_is_learned_from_speakers_who_judge(corpus):
             if u.part in changed:
                 u = Utterance(u.name, u.speaker, u.part, noise, u.phone, u.third, u.spoken[::-1])
             heard.append(u)
-        return Task.made(speech.select(heard, "train"), speech.select(heard, "dev"))
+        return Task.build(select(heard, "train"), select(heard, "dev"))
 
     plain, other = task(()), task(("dev", "test"))
     np.testing.assert_array_equal(plain.X, other.X)
@@ -241,13 +256,13 @@ def test_nothing_is_learned_from_speakers_who_judge(corpus):
 
 def test_dropped_frames_are_decoded_but_not_learned(corpus):
     utterances = Data(corpus).speech()
-    task = Task.made(speech.select(utterances, "train"), speech.select(utterances, "dev"))
+    task = Task.build(select(utterances, "train"), select(utterances, "dev"))
     assert (task.y >= 0).all()
-    assert any((u.state < 0).any() for u in task.judges)
-    posteriors = [np.zeros((len(u.phone), speech.N_STATES)) for u in task.judges]
+    assert any((u.state < 0).any() for u in task.unseen)
+    posteriors = [np.zeros((len(u.phone), N_STATES)) for u in task.unseen]
     assert task.cross_entropy(posteriors) == 0.0
     errors = task.phone_errors(posteriors, bigram_weight=1.0, prior_weight=1.0)
-    assert len(errors) == len(task.judges)
+    assert len(errors) == len(task.unseen)
 
 
 # --- decoding ------------------------------------------------------------------------------------
@@ -322,7 +337,7 @@ def untimed(records):
 
 
 def test_a_cell_of_fig2b_gives_the_same_records_twice(corpus, monkeypatch):
-    monkeypatch.setattr(fig2b, "_HELD_OUT", 200)
+    monkeypatch.setattr(kernel_rows, "_HELD_OUT", 200)
 
     def run():
         wanted = {"random", "reweighted", "Hermite-Mercer"}
@@ -343,7 +358,7 @@ def test_a_cell_of_fig2c_gives_the_same_records_twice(corpus, monkeypatch):
         "RANK": 5,
         "_LEARN_EVERY": {"small": 1},
     }.items():
-        monkeypatch.setattr(fig2c, name, value)
+        monkeypatch.setattr(fig2c_cells, name, value)
 
     def run():
         cells = fig2c.cells("small", Data(corpus))
@@ -359,11 +374,11 @@ def test_a_cell_of_fig2c_gives_the_same_records_twice(corpus, monkeypatch):
     (measured,) = (r for r in first if r["map"] == "Hermite-Mercer")
     tuning, *others = fig2c.cells("small", Data(corpus))
     tuning.recall([r for r in first if r["map"] in ("tuning", "settings")])
-    monkeypatch.setattr(fig2c, "_BANDWIDTHS", ())  # what is recalled is not searched again
+    monkeypatch.setattr(fig2c_cells, "_BANDWIDTHS", ())  # what is recalled is not searched again
     (again,) = (c for c in others if c.key["map"] == "Hermite-Mercer" and c.key["width"] == 125)
     assert untimed(again.run()) == [measured]
     # These tones are far apart: the states are told apart better than by guessing.
-    assert measured["cross_entropy"] < np.log(len(np.unique(speech.PHONES48)) * 3)
+    assert measured["cross_entropy"] < np.log(len(np.unique(PHONES48)) * 3)
     assert measured["per"] >= 0 and len(measured["errors"]) == 4
 
 
@@ -377,17 +392,17 @@ def test_models_without_a_limit_of_rank_run_nearer_to_their_minimum(name, asked,
 
     def features(task, name, *arguments):
         assert name == "random"
-        return SimpleNamespace(learned=np.ones((2, 3)), log_posteriors=log_posteriors)
+        return SimpleNamespace(train=np.ones((2, 3)), log_posteriors=log_posteriors)
 
-    monkeypatch.setattr(fig2c, "_features", features)
+    monkeypatch.setattr(fig2c_cells, "_features", features)
     task = SimpleNamespace(
         phone_errors=lambda posteriors, **weights: [1],
         phone_counts=lambda: [2],
         cross_entropy=lambda posteriors: 2.5,
     )
-    settings = fig2c._Settings(1.0, 1e-3, 1.0, 1.0)
+    settings = fig2c_cells._Settings(1.0, 1e-3, 1.0, 1.0)
     work = SimpleNamespace(final_task=lambda stacked: task, tuned=(settings, []))
-    record = fig2c._measure(work, name, 3, 0)
+    record = fig2c_cells._measure(work, name, 3, 0)
     assert (record["map"], record["columns"], record["per"]) == (name, 3, 0.5)
 
 
@@ -410,19 +425,19 @@ def test_the_network_stops_where_it_predicts_development_speakers_best(monkeypat
 
 
 def test_the_linear_level_is_that_of_scikit_learns_logistic_regression(corpus):
-    work = fig2c._Work(Data(corpus), "small")
+    work = fig2c_cells._Work(Data(corpus), "small")
     tasks = [make(stacked=True) for make in (work.development_task, work.final_task)]
     for task, found in zip(tasks, references._linear(*tasks), strict=True):
         logistic = LogisticRegression(C=1 / references._LINEAR_PENALTY, tol=1e-8, max_iter=1000)
         model = make_pipeline(StandardScaler(), logistic).fit(task.X.astype(float), task.y)
-        best = task.log_posteriors(model.predict_proba(task.judged), model.classes_)
+        best = task.log_posteriors(model.predict_proba(task.X_unseen), model.classes_)
         # One more pass would save 1e-5 of the loss; that of other speakers moves by its root.
         assert task.cross_entropy(found) == pytest.approx(task.cross_entropy(best), rel=0.003)
 
 
 @pytest.mark.parametrize("name", list(references.REFERENCES))
 def test_reference_levels_are_decoded_with_weights_of_their_own(corpus, name, monkeypatch):
-    work = fig2c._Work(Data(corpus), "small")
+    work = fig2c_cells._Work(Data(corpus), "small")
     work.recall_settings([{"bandwidth": 1.0, "penalty": 1.0, "bigram_weight": 9.0,
                            "prior_weight": 9.0}])  # fmt: skip
     used = []
@@ -434,17 +449,17 @@ def test_reference_levels_are_decoded_with_weights_of_their_own(corpus, name, mo
             used.append(weights) or errors(self, posteriors, **weights)
         ),
     )
-    record = fig2c._measure(work, name, 440, 0)
+    record = fig2c_cells._measure(work, name, 440, 0)
     *tried, final = used
     assert len(tried) == 15 and final in tried and final["bigram_weight"] < 9
-    assert record["cross_entropy"] < np.log(speech.N_STATES)
+    assert record["cross_entropy"] < np.log(N_STATES)
 
 
 class Parabola:
     """Features whose cross-entropy is least at one penalty."""
 
     def __init__(self, least):
-        self.least, self.task, self.learned = least, self, np.full((2, 2), 1.5)
+        self.least, self.task, self.train = least, self, np.full((2, 2), 1.5)
 
     def log_posteriors(self, *, alpha, rank, tolerance):
         return np.log(alpha / 9 / self.least) ** 2  # a penalty of the features' squared length
@@ -455,28 +470,28 @@ class Parabola:
 
 @pytest.mark.parametrize("k", [0, 2, 5, 9, 10])
 def test_the_search_ends_at_the_best_penalty_with_both_neighbours_tried(k):
-    search = fig2c._Search(Parabola(fig2c._PENALTIES[k]))
-    assert search.best() == fig2c._PENALTIES[k]
+    search = fig2c_cells._Search(Parabola(fig2c_cells._PENALTIES[k]))
+    assert search.best() == fig2c_cells._PENALTIES[k]
     tried = [record["penalty"] for record in search.records()]
-    assert set(fig2c._PENALTIES[max(k - 1, 0) : k + 2]) <= set(tried)
+    assert set(fig2c_cells._PENALTIES[max(k - 1, 0) : k + 2]) <= set(tried)
 
 
 def test_a_task_of_every_second_frame_keeps_the_discriminants_of_all(corpus):
-    learned, judges = (speech.select(Data(corpus).speech(), part) for part in ("train", "test"))
-    whole, half = (Task.made(learned, judges, every=every) for every in (1, 2))
+    training, unseen = (select(Data(corpus).speech(), part) for part in ("train", "test"))
+    whole, half = (Task.build(training, unseen, every=every) for every in (1, 2))
     np.testing.assert_array_equal(half.X, whole.X[::2])
     np.testing.assert_array_equal(half.y, whole.y[::2])
     np.testing.assert_array_equal(half.inputs.directions, whole.inputs.directions)
 
 
 def test_states_are_predicted_as_by_the_classifier_of_the_library(corpus):
-    learned, judges = (speech.select(Data(corpus).speech(), part) for part in ("train", "test"))
-    task, alpha, tolerance = Task.made(learned, judges, every=4), 10.0, 1e-9
+    training, unseen = (select(Data(corpus).speech(), part) for part in ("train", "test"))
+    task, alpha, tolerance = Task.build(training, unseen, every=4), 10.0, 1e-9
     features = RandomFourier(Gaussian(0.01), n_components=50, random_state=0)
-    made = StateFeatures.made(task, features)
+    made = StateFeatures.fit(task, features)
     found = np.concatenate(made.log_posteriors(alpha=alpha, rank=None, tolerance=tolerance))
     model = KernelClassifier(features, loss="logistic", alpha=alpha).fit(task.X, task.y)
-    expected = np.log(model.predict_proba(task.judged))
+    expected = np.log(model.predict_proba(task.X_unseen))
     # Both are within 1e-7 of the least loss, at most n log(classes); it curves by alpha at least,
     # and a change of weights by dW moves a row of length 1 and so each log probability by 2 |dW|.
     loss = len(task.X) * np.log(len(model.classes_))
@@ -506,7 +521,9 @@ def records_of_fig2c(runs):
     rng = np.random.default_rng(0)
     phones = rng.integers(20, 40, size=30)
     better = {
-        each + model for each in ("pruned", "Hermite-Mercer") for model in ("", fig2c._FULL_RANK)
+        each + model
+        for each in ("pruned", "Hermite-Mercer")
+        for model in ("", fig2c_cells.FULL_RANK)
     }
     records = []
     for name, width, seed in runs:
@@ -538,9 +555,9 @@ def test_the_cells_of_fig2c_are_all_that_its_page_needs(corpus, scale):
 
 
 def test_fig2c_is_judged_with_its_sampling_error():
-    names = [*fig2c._MAPS, *references.REFERENCES]
-    names += [name + fig2c._FULL_RANK for name in fig2c._SHARES]
-    widths = (500, 1000, fig2c._compared("reweighted", 2000), 2000)
+    names = [*fig2c_cells.MAPS, *references.REFERENCES]
+    names += [name + fig2c_cells.FULL_RANK for name in fig2c_cells.SHARES]
+    widths = (500, 1000, fig2c_cells.compared("reweighted", 2000), 2000)
     records = records_of_fig2c(itertools.product(names, widths, range(2)))
     ranking, near, *_, mercer, compressed = fig2c.verdicts(records)
     assert "±" in ranking.measured and near.holds is False

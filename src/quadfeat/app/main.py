@@ -24,7 +24,7 @@ from ..experiments.cell import SCALES
 from ..experiments.runner import Plan
 from ..plotting.displays import CompareDisplay
 from ..plotting.style import png
-from ..storage import load
+from ..storage import load, save
 from . import bench as benchmark
 from . import demo as demonstration
 from . import files
@@ -258,14 +258,12 @@ def fit(
     _check_out(out, data)
     if checkpoint is not None and checkpoint.resolve() == out.resolve():
         raise ValueError(f"--checkpoint and --out are both {out}; name two files")
-    made: Any
+    model: Any
     if map_only:
-        made = files.fit_map(data, out, target, weight, width=width)
-        features = made
+        model = features = files.fit_map(data, target, weight, width=width)
+        save(model, out)
     else:
-        made = files.fit_model(
-            data,
-            out,
+        options = files.FitOptions(
             target,
             weight=weight,
             task=task.value,
@@ -274,12 +272,15 @@ def fit(
             alpha="auto" if alpha is None else alpha,
             checkpoint=checkpoint,
         )
-        features = made.features_
+        model, resumable = files.fit_model(data, options)
+        save(model, out)
+        resumable.remove()  # only now that the model is on the disk
+        features = model.features_
     record = {
-        "model": type(made).__name__,
+        "model": type(model).__name__,
         "features": type(features.map_).__name__,
         "columns": len(features.signs_),
-        **({} if map_only else {"alpha": made.alpha_}),
+        **({} if map_only else {"alpha": model.alpha_}),
         "seconds": round(time.perf_counter() - began, 3),
         "out": str(out),
     }

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sklearn.datasets import fetch_openml, load_digits
 
 from .speech import corpus
-from .speech.corpus import Utterance
+from .speech.utterances import Utterance, select
 
 
 class MissingData(ValueError):
@@ -145,7 +145,7 @@ class Data:
         self.speech_name()  # refuses where there is nothing
         found = corpus.read_folder(self.folder or Path())
         for part in ("train", "dev", "test"):
-            if not corpus.select(found, part):
+            if not select(found, part):
                 raise ValueError(
                     f"{self.folder} has no speakers for {part}; the corpus has a TRAIN folder, and "
                     f"in TEST the core test set beside others, which are for development"

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from .cell import Finished, Table, Verdict
+from .cell import Table, Verdict
+from .journal import Finished
 
 _PHONE_POINTS = 450  # in a wider picture, letters of 10 points are below 8 of a phone's 343 pixels
 _BADGES = {True: ("holds", "✓"), False: ("fails", "✗"), None: ("open", "?")}

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..data.atomic import replace
-from ..experiments import NAMES, experiment
 from ..plotting.style import png, svg
-from . import page
-from .cell import Cell, Finished, Journal, Table, Verdict, remaining, run_cell, tables
+from . import NAMES, experiment, page
+from .cell import Cell, Table, Verdict, tables
 from .datasets import Data, MissingData
+from .journal import Finished, Journal, remaining, run_cell
 from .page import Section
 
 

@@ -15,7 +15,7 @@ from ...plotting.style import STYLES, curve, figure, legend_below, plain_ticks, 
 from ..cell import Cell, Key, Record, Verdict
 from ..contenders import N_POINTS
 from ..datasets import Data
-from .fig2b import SpeechRows, rms_error, speech_rows
+from ..speech.kernel_rows import SpeechRows, rms_error, speech_rows
 
 TITLE = "Reweighting: 500 samples of a million"
 ABOUT = (
