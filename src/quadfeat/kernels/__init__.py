@@ -28,6 +28,5 @@ __all__ = [
     "Spectral",
     "SpectralAxis",
     "Sum",
-    "",
     "same",
 ]
