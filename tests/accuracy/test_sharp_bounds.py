@@ -475,7 +475,7 @@ def test_covering_does_not_leave_a_box_whose_middle_may_be_worse():
 @pytest.mark.parametrize("nu", [1.5, 2.5, 4.0])
 def test_an_isotropic_kernel_bends_most_at_zero(nu):
     kernel, h = qf.Matern(nu, 0.7), 1e-4
-    bend = covering._bends(kernel, 2)
+    bend = kernel.bends(2)
     # 1 - k(h) is H h^2 / 2, up to h^3 where nu = 3/2.
     assert 2 * (1 - kernel.at(np.array([[h, 0.0]]))[0]) / h**2 == pytest.approx(bend[0], rel=1e-3)
     k = kernel.at(np.linspace(0.0, 5.0, 5001)[:, None] * np.eye(1, 2))

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpstrf
 
 from .._typing import Floats, Integers, Matrix
 from ..kernels.base import Kernel
 from ..numerics import principal_frame
 from ..numerics.blas import product
+from ..numerics.factorisations import pivoted_inverse_root
 from ..numerics.principal_frame import signs
 
 _SIGN_ROWS = 100
@@ -194,7 +193,5 @@ def _orthonormal(kernel: Kernel, points: Floats) -> LandmarkBasis:
     """Features that give the kernel of the points exactly; without those that others imply."""
     gram = kernel.gram(points, points)
     tolerance = len(gram) * np.finfo(float).eps * gram[0, 0]
-    factor, order, rank, _ = dpstrf(gram, tol=tolerance)
-    kept, upper = order[:rank] - 1, np.triu(factor[:rank, :rank])
-    inverse = solve_triangular(upper, np.eye(rank))
-    return LandmarkBasis(points[kept], np.ascontiguousarray(inverse))
+    kept, inverse = pivoted_inverse_root(gram, tolerance)
+    return LandmarkBasis(points[kept], inverse)

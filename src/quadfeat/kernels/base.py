@@ -18,6 +18,7 @@ from ..rules import gauss
 from ..rules.rule import Axis, Rule, axis_key
 
 MOST_DERIVATIVES = 16  # of k, that bounds are known of
+Stored = dict[str, str] | None
 
 
 class Group(NamedTuple):
@@ -40,6 +41,9 @@ class Kernel(BaseEstimator):
     _sum: ClassVar[type[Any]]
     _product: ClassVar[type[Any]]
     _scaled: ClassVar[type[Any]]
+
+    # What each parameter may be, by the names of `storage.kernels`; None if it cannot be saved.
+    stored: ClassVar[Stored] = None
 
     moments: float = np.inf
     edges: Floats = np.zeros(0)  # frequencies that the panels of a density with peaks start from
@@ -204,15 +208,16 @@ class Kernel(BaseEstimator):
         if len(groups) == 1 and (
             groups[0].kernel is self or np.array_equal(groups[0].axes, np.arange(X.shape[1]))
         ):
-            gram = groups[0].kernel._gram(X, Y)
+            gram = groups[0].kernel.group_gram(X, Y)
             gram *= groups[0].weight
             return gram
         gram = np.zeros((len(X), len(Y)))
         for axes, kernel, weight in groups:
-            gram += weight * kernel._gram(X[:, axes], Y[:, axes])
+            gram += weight * kernel.group_gram(X[:, axes], Y[:, axes])
         return gram
 
-    def _gram(self, X: Floats, Y: Floats) -> Floats:
+    def group_gram(self, X: Floats, Y: Floats) -> Floats:
+        """The Gram matrix of a kernel of one group; `__call__` sums these over groups."""
         gram = np.ones((len(X), len(Y)))
         for i in range(X.shape[1]):
             gram *= self.axis(i).profile(np.abs(X[:, i, None] - Y[None, :, i]))
@@ -222,10 +227,11 @@ class Kernel(BaseEstimator):
         """k at the rows of gaps (n, d): (n,)."""
         total = np.zeros(len(gaps))
         for axes, kernel, weight in self.groups(gaps.shape[1]):
-            total += weight * kernel._at(gaps[:, axes])
+            total += weight * kernel.group_at(gaps[:, axes])
         return total
 
-    def _at(self, gaps: Floats) -> Floats:
+    def group_at(self, gaps: Floats) -> Floats:
+        """k at the rows of gaps for a kernel of one group, (n,); `at` sums these over groups."""
         value = np.ones(len(gaps))
         for i in range(gaps.shape[1]):
             value *= self.axis(i).profile(np.abs(gaps[:, i]))

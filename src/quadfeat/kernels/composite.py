@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import cached_property, reduce
 from itertools import product
 from math import comb
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ..numerics.cosine_transform import CosineTransform
 from ..numerics.panels import POINTS, legendre, search
 from ..rules import gauss
 from ..rules.rule import Axis, Rule
-from .base import Group, Kernel
+from .base import Group, Kernel, Stored
 
 
 def convolution(one: Axis, two: Axis) -> Profile:
@@ -78,6 +78,8 @@ def _size(kernel: Kernel, known: dict[int, int], depth: int = 0) -> int:
 class Sum(Kernel):
     """left + right: the groups of both."""
 
+    stored: ClassVar[Stored] = {"left": "kernel", "right": "kernel"}
+
     def __init__(self, left: Kernel, right: Kernel) -> None:
         self.left = left
         self.right = right
@@ -105,6 +107,8 @@ class Sum(Kernel):
 
 class Scaled(Kernel):
     """factor * kernel, so that k(0) = factor * kernel(0)."""
+
+    stored: ClassVar[Stored] = {"kernel": "kernel", "factor": "positive"}
 
     def __init__(self, kernel: Kernel, factor: Any) -> None:
         self.kernel = kernel
@@ -137,6 +141,8 @@ class Product(Kernel):
 
     Its spectrum is the convolution of theirs, so a frequency is the sum of two.
     """
+
+    stored: ClassVar[Stored] = {"left": "kernel", "right": "kernel"}
 
     def __init__(self, left: Kernel, right: Kernel) -> None:
         self.left = left
@@ -219,12 +225,14 @@ class _ProductTerm(Kernel):
         nodes[:, self.right.axes] += self.right.kernel.spectrum(U[:, split:])
         return nodes
 
-    def _gram(self, X: Floats, Y: Floats) -> Floats:
+    def group_gram(self, X: Floats, Y: Floats) -> Floats:
         (left, some), (right, others) = self.left, self.right
-        return left._gram(X[:, some], Y[:, some]) * right._gram(X[:, others], Y[:, others])
+        return left.group_gram(X[:, some], Y[:, some]) * right.group_gram(
+            X[:, others], Y[:, others]
+        )
 
-    def _at(self, gaps: Floats) -> Floats:
-        return self.left.kernel._at(gaps[:, self.left.axes]) * self.right.kernel._at(
+    def group_at(self, gaps: Floats) -> Floats:
+        return self.left.kernel.group_at(gaps[:, self.left.axes]) * self.right.kernel.group_at(
             gaps[:, self.right.axes]
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ..numerics import panels
 from ..numerics.cosine_transform import CosineTransform
 from ..numerics.panels import search
 from ..rules.rule import Axis
-from .base import Group, Kernel
+from .base import Group, Kernel, Stored
 from .composite import ProductAxis
 from .stationary import Gaussian
 
@@ -131,6 +131,8 @@ class Smoothed(Kernel):
     exp(-width^2 w^2 / 2) and scaled back to mass 1, so all moments exist and Gauss rules with
     them. `introduced_error` tells how far the smoothed kernel is from the original.
     """
+
+    stored: ClassVar[Stored] = {"kernel": "kernel", "width": "positive"}
 
     def __init__(self, kernel: Kernel, width: float = 0.25) -> None:
         self.kernel = kernel

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import product
 from math import comb
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import RandomState
@@ -20,7 +20,7 @@ from .._checks import check_positive, check_seed
 from .._errors import NotSeparable
 from .._typing import Axes, Floats, Subsets
 from ..rules.rule import Axis
-from .base import Group, Kernel
+from .base import Group, Kernel, Stored
 from .stationary import Gaussian
 
 
@@ -118,6 +118,8 @@ class Anova(_SubsetKernel):
     >>> kernel.rank, kernel.degree, kernel.size
     (2, 2, 2)
     """
+
+    stored: ClassVar[Stored] = {"base": "kernels", "subsets": "subsets", "weights": "weights"}
 
     def __init__(self, base: Any, subsets: Any, weights: Any = None) -> None:
         self.base = base
@@ -229,6 +231,13 @@ class Convolution(_SubsetKernel):
     576
     """
 
+    stored: ClassVar[Stored] = {
+        "shape": "counts",
+        "window": "counts",
+        "stride": "counts",
+        "base": "kernel or None",
+    }
+
     def __init__(
         self, shape: Any, window: Any, stride: Any = 1, base: Kernel | None = None
     ) -> None:
@@ -238,7 +247,7 @@ class Convolution(_SubsetKernel):
         self.base = base
 
     def _subsets(self) -> list[Axes]:
-        shape, window, stride = self._geometry()
+        shape, window, stride = self.geometry()
         plane = shape[:2]
         index = np.arange(int(np.prod(shape))).reshape(*plane, -1)
         starts = [range(0, n - w + 1, s) for n, w, s in zip(plane, window, stride, strict=True)]
@@ -247,8 +256,8 @@ class Convolution(_SubsetKernel):
             for corner in product(*starts)
         ]
 
-    def _geometry(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-        """shape, and window and stride with one number per direction; checked."""
+    def geometry(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        """Checked `shape`, `window` and `stride`, the last two with one number per direction."""
         shape = tuple(np.atleast_1d(self.shape).tolist())
         if not 1 <= len(shape) <= 3 or not all(isinstance(n, int) and n > 0 for n in shape):
             raise ValueError(
@@ -271,7 +280,7 @@ class Convolution(_SubsetKernel):
         return shape, window, stride
 
     def resolve(self, X: Floats, subsets: Subsets | None = None) -> Self:
-        shape, _, _ = self._geometry()
+        shape, _, _ = self.geometry()
         if int(np.prod(shape)) != X.shape[1]:
             raise ValueError(
                 f"shape={self.shape!r} means {int(np.prod(shape))} columns, but X has {X.shape[1]}"

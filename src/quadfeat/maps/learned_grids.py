@@ -147,7 +147,7 @@ class ReweightedGrid(FourierMap):
         at_zero = float(rule.weights[zero].sum())
 
         def others(gaps: Floats) -> Floats:
-            return kernel._at(spread * gaps) - at_zero
+            return kernel.group_at(spread * gaps) - at_zero
 
         nodes, weights = polish(spread * rule.nodes[~zero], rule.weights[~zero], others, rows, rng)
         return Rule(

@@ -61,30 +61,6 @@ def axis_rule(axis: Axis, n: int, *, kind: str = "auto", reach: float = 1.0) -> 
     return make(axis.density, n, best)
 
 
-def smallest_rule(axis: Axis, reach: float, tol: float, *, max_n: int = 512) -> Rule:
-    """The rule of fewest nodes whose error over |gap| <= reach stays below `tol`."""
-
-    def meets(n: int) -> Rule | None:
-        rule = axis_rule(axis, n, reach=reach)
-        return rule if sup_error(axis, rule, reach) <= tol else None
-
-    low, high = 0, 1
-    while (found := meets(high)) is None:
-        low, high = high, 2 * high
-        if low >= max_n:
-            raise ValueError(
-                f"tol={tol:g} over gaps up to {reach:g} needs more than {max_n} nodes on one axis; "
-                f"a larger tol, a smaller region or a smoother kernel (Smoothed) will do"
-            )
-    while high - low > 1:
-        middle = (low + high) // 2
-        if (rule := meets(middle)) is None:
-            low = middle
-        else:
-            high, found = middle, rule
-    return found
-
-
 MOST_NODES = 512  # per axis: beyond, one-dimensional rules take seconds to tune
 
 
