@@ -190,3 +190,9 @@ def check_plain(name: str, values: Any, *, dates: bool = False) -> None:
             f"{name} holds dates or times ({dtype}), not numbers; give for example seconds since a "
             f"day of your choice"
         )
+
+
+def require(holds: bool, otherwise: str) -> None:
+    """Raise a ValueError that says `otherwise`, unless it holds."""
+    if not holds:
+        raise ValueError(otherwise)

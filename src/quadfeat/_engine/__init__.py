@@ -1,7 +1,9 @@
 """The engine: plans in, features out.
 
-Every function has a twin in `reference`, which defines the answer. `dispatch` runs the compiled one
-(`cpp/`) where it is installed.
+`plans` holds the plans and their rules, `reference` computes features in plain NumPy, and
+`dispatch` runs the compiled core (`cpp/`) where it is installed and `reference` elsewhere.
+
+The rule: every function that evaluates a plan has a twin in `reference`, which defines the answer.
 """
 
 from .dispatch import (

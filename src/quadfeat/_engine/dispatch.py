@@ -1,9 +1,8 @@
-"""Rows of X to features at the speed of the machine: the compiled twin of `reference`.
+"""Rows of X to features by the compiled core, or by `reference` where it is not installed.
 
-The compiled core is optional. Without it the NumPy twins run; the first call warns once, and
-`engine_info` says why.
-``QUADFEAT_ISA`` forces an instruction set (``baseline``, ``avx2``, ``avx512``) or the NumPy twin
-(``numpy``), for tests.
+Without the core the first call warns, once, and `engine_info` says why it is missing. For tests,
+the environment variable ``QUADFEAT_ISA`` forces an instruction set (``baseline``, ``avx2``,
+``avx512``) or `reference` (``numpy``).
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ def mercer(X: Matrix, basis: MercerBasis, out: Matrix, n_threads: int | None = N
     ----------
     X : (n, d) float32 or float64, of any strides
     basis : MercerBasis
-        Expansions run in the core; projections are products of blocks of rows by NumPy.
+        The core evaluates expansions; NumPy multiplies blocks of rows with projections.
     out : (n, basis.n_columns), of the dtype of X, with contiguous rows
     n_threads : int or None
         None means `thread_count`. Without projections the answer has the same bits for any number.
@@ -90,11 +89,10 @@ def mercer(X: Matrix, basis: MercerBasis, out: Matrix, n_threads: int | None = N
 def empty(n: int, p: int, dtype: Any) -> Matrix:
     """An uninitialised (n, p) array for features, which starts on a cache line.
 
-    NumPy's own large arrays start 16 bytes after one, so that half of all vector stores straddle
-    two lines: 1-3% of W1 of ``quadfeat bench``. The system clears every page of fresh memory,
-    which costs about as much as the features. NumPy already asks for huge pages, and a mapping of
-    our own that does so too was not measurably faster ("W2 fresh"). Whoever can reuse an array
-    should.
+    Large arrays of NumPy start 16 bytes after one, so half of all vector stores straddle two lines:
+    1-3% of W1 of ``quadfeat bench``. The system clears every page of fresh memory, which costs
+    about as much as the features: reuse arrays where you can. NumPy already asks for huge pages;
+    an mmap of our own with huge pages was not measurably faster ("W2 fresh").
 
     >>> empty(2, 3, np.float32).shape
     (2, 3)
@@ -107,7 +105,7 @@ def empty(n: int, p: int, dtype: Any) -> Matrix:
 
 
 def thread_count() -> int:
-    """Threads used by default: what ``OMP_NUM_THREADS`` says, within the CPUs of this process.
+    """Threads used by default: the CPUs of this process, at most ``OMP_NUM_THREADS``.
 
     joblib sets that variable in its workers, so nested parallelism does not oversubscribe.
     """
@@ -148,7 +146,7 @@ def _isa() -> str:
 
 
 def _warn_once() -> None:
-    """Tell the user, once per process, that the core is missing; not if the twin was asked for."""
+    """Warn once per process that the core is missing, unless QUADFEAT_ISA=numpy asks for NumPy."""
     global _warned
     if _core is not None or _warned or os.environ.get("QUADFEAT_ISA") == "numpy":
         return
@@ -189,7 +187,7 @@ def _native(X: Matrix) -> Matrix:
 
 
 def _pack(shape: str, plan: Any, dtype: Any, isa: str) -> Any:
-    """The plan in the layout of the core, made once per plan, dtype and instruction set."""
+    """The plan in the layout of the core, packed once per plan, dtype and instruction set."""
     cache = _packed.setdefault(plan, {})
     key = (isa, dtype.char)
     if key not in cache:
@@ -199,16 +197,17 @@ def _pack(shape: str, plan: Any, dtype: Any, isa: str) -> Any:
     return cache[key]
 
 
-_BLOCK_ENTRIES = 2**19
-# What a basis or an expansion looks like to the core, by instruction set or "projection" and dtype.
+_BLOCK_ENTRIES = 2**19  # of the columns before a projection
+# Packed bases and expansions by (instruction set, dtype), and rounded projections by
+# ("projection", dtype).
 _packed_mercer: weakref.WeakKeyDictionary[Any, dict[tuple[str, str], Any]] = (
     weakref.WeakKeyDictionary()
 )
 
 
 def _check_mercer(X: Matrix, basis: Any, out: Matrix) -> None:
-    """Refuse what does not fit together; `basis` as in `quadfeat._engine.mercer`."""
-    needed = max(int(np.max(each.axes)) for each in basis.expansions) + 1
+    """Raise an error if the shapes or dtypes of X and out do not fit the basis."""
+    needed = max(int(np.max(expansion.axes)) for expansion in basis.expansions) + 1
     if X.ndim != 2 or X.shape[1] < needed:
         raise ValueError(
             f"X has shape {X.shape}, but the basis looks at column {needed - 1}: "
@@ -225,27 +224,27 @@ def _check_mercer(X: Matrix, basis: Any, out: Matrix) -> None:
 
 
 def _run_mercer(core: Any, isa: str, X: Matrix, basis: Any, out: Matrix, threads: int) -> None:
-    """Write the columns of `basis`; blocks of rows keep what is projected small."""
-    whole = all(each.projection is None for each in basis.expansions)
+    """Write the columns of `basis`, in blocks of rows if there are projections."""
+    plain = all(expansion.projection is None for expansion in basis.expansions)
 
     def pool(x: Matrix, z: Matrix) -> None:
-        if whole:
+        if plain:
             _expand(core, isa, x, basis, basis.expansions, z, threads)
             return
         stop = 0
-        for each in basis.expansions:
-            start, stop = stop, stop + each.n_columns
-            own = z[:, start:stop]
-            if each.projection is not None:
-                own = np.empty((len(x), len(each.parent)), dtype=x.dtype)
-            _expand(core, isa, x, each, (each,), own, threads)
-            if each.projection is not None:
-                _multiply(own, each, z[:, start:stop])
+        for expansion in basis.expansions:
+            start, stop = stop, stop + expansion.n_columns
+            columns = z[:, start:stop]
+            if expansion.projection is not None:
+                columns = np.empty((len(x), len(expansion.parent)), dtype=x.dtype)
+            _expand(core, isa, x, expansion, (expansion,), columns, threads)
+            if expansion.projection is not None:
+                _multiply(columns, expansion, z[:, start:stop])
 
-    if whole and basis.projection is None:
+    if plain and basis.projection is None:
         pool(X, out)
         return
-    widest = max(basis.n_pool, *(len(each.parent) for each in basis.expansions), 1)
+    widest = max(basis.n_pool, *(len(expansion.parent) for expansion in basis.expansions), 1)
     for some in _row_slices(len(X), max(1, _BLOCK_ENTRIES // widest)):
         if basis.projection is None:
             pool(X[some], out[some])
@@ -262,7 +261,7 @@ def _row_slices(n: int, rows: int) -> Iterator[slice]:
 def _expand(
     core: Any, isa: str, X: Matrix, owner: Any, expansions: Sequence[Any], out: Matrix, threads: int
 ) -> None:
-    """The columns of `expansions`; their plan is kept as long as `owner` lives."""
+    """Write the columns of `expansions`; their packed plan is cached as long as `owner` lives."""
     cache = _packed_mercer.setdefault(owner, {})
     key = (isa, X.dtype.char)
     if key not in cache:
@@ -312,13 +311,13 @@ _MERCER_FIELDS = {
 
 
 def _multiply(left: Matrix, owner: Any, out: Matrix) -> None:
-    """left @ owner.projection, which is rounded to the dtype once."""
+    """Write left @ owner.projection; the projection is rounded to the dtype once."""
     cache = _packed_mercer.setdefault(owner, {})
     key = ("projection", left.dtype.char)
     if key not in cache:
         cache[key] = np.ascontiguousarray(owner.projection, dtype=left.dtype)
     right: npt.NDArray[Any] = cache[key]
-    # NumPy multiplies one row by another path than many, and the last bit differs.
+    # BLAS multiplies a single row by other code, whose last bit differs.
     if len(left) == 1:
         out[:] = (np.concatenate([left, left]) @ right)[:1]
     else:
@@ -335,7 +334,7 @@ def fill(out: Matrix, value: float, n_threads: int | None = None) -> None:
 
 
 def touched(n: int, columns: int, dtype: Any) -> Array:
-    """Memory for features as the package allots it, with its pages already given by the system."""
+    """An array as `empty` makes it, filled with zeros so that all its pages are mapped."""
     out = empty(n, columns, dtype)
     out.fill(0)
     return out

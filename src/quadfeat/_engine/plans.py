@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .._checks import require
 from .._typing import Floats, Integers, Matrix
 
 
@@ -95,8 +96,8 @@ class FourierPlan:
         set_lengths = np.full(n_sets, -1, dtype=np.int64)
         set_lengths[self.group_nodes] = lengths
         same = set_lengths[self.group_nodes] == lengths
-        _require(bool(same.all()), "groups of different sizes share nodes")
-        _require(bool((set_lengths >= 0).all()), "a node set belongs to no group")
+        require(bool(same.all()), "groups of different sizes share nodes")
+        require(bool((set_lengths >= 0).all()), "a node set belongs to no group")
         counts = zip(np.diff(self.node_ptr).tolist(), set_lengths.tolist(), strict=True)
         _check_lengths(self, nodes=sum(nodes * axes for nodes, axes in counts))
         _check_finite(self, "nodes", "amplitudes", "constant")
@@ -112,9 +113,18 @@ class FourierPlan:
         """The largest sum of |frequency| over axes: times the largest |x|, it bounds an angle."""
         return max((_longest(nodes) for nodes, _ in self.node_sets()), default=0.0)
 
+    @property
+    def n_groups(self) -> int:
+        """Groups of axes."""
+        return len(self.axes_ptr) - 1
+
+    def group_axes(self) -> list[Integers]:
+        """The axes of every group."""
+        return np.split(self.axes, self.axes_ptr[1:-1])
+
     def largest_angle(self, reach: Matrix) -> float:
         """The largest angle of a row with |x_i| <= reach[i] (d,), at the cost of one row."""
-        sets, groups = self.node_sets(), np.split(self.axes, self.axes_ptr[1:-1])
+        sets, groups = self.node_sets(), self.group_axes()
         angles = (
             (np.abs(sets[chosen][0]) @ reach[axes]).max(initial=0.0)
             for chosen, axes in zip(self.group_nodes, groups, strict=True)
@@ -208,7 +218,7 @@ class KroneckerPlan:
         )
         _check_indices("entry_axis", self.entry_axis, self.n_features)
         _check_indices("group_entries", self.group_entries, n_entries)
-        _require(bool((np.diff(self.group_ptr) > 0).all()), "a group has no entries")
+        require(bool((np.diff(self.group_ptr) > 0).all()), "a group has no entries")
         _check_finite(self, "entry_nodes", "entry_amplitudes", "entry_middle", "group_scale")
 
     @cached_property
@@ -216,7 +226,7 @@ class KroneckerPlan:
         """Columns of the output."""
         widths = 2 * np.diff(self.entry_ptr) + (self.entry_middle != 0)
         dropped = [bool(np.all(self.entry_middle[group] != 0)) for group in self.groups()]
-        total = sum(int(np.prod(widths[group])) for group in self.groups())
+        total = sum(_product(widths[group].tolist()) for group in self.groups())
         return total - sum(dropped) + any(dropped)
 
     @cached_property
@@ -228,6 +238,15 @@ class KroneckerPlan:
         """The largest angle of a row with |x_i| <= reach[i] (d,), at the cost of one row."""
         columns = np.repeat(self.entry_axis, np.diff(self.entry_ptr))
         return float((self.entry_nodes * reach[columns]).max(initial=0.0))
+
+    @property
+    def n_groups(self) -> int:
+        """Groups of axes."""
+        return len(self.group_ptr) - 1
+
+    def group_axes(self) -> list[Integers]:
+        """The axes of every group."""
+        return [self.entry_axis[entries] for entries in self.groups()]
 
     def groups(self) -> list[Integers]:
         """The entries of every group."""
@@ -280,8 +299,8 @@ class Expansion:
     def check(self) -> None:
         """Raise a ValueError if the arrays do not fit together or are out of range."""
         a, m, columns = len(self.axes), len(self.sizes), len(self.parent)
-        _require(a > 0 and m > 0, "an expansion has no axes, or no directions")
-        _require(columns > 0, "an expansion has no columns")
+        require(a > 0 and m > 0, "an expansion has no axes, or no directions")
+        require(columns > 0, "an expansion has no columns")
         shapes = {
             "scale": (a,),
             "mean": (a,),
@@ -294,20 +313,20 @@ class Expansion:
         }
         for name, shape in shapes.items():
             actual = getattr(self, name).shape
-            _require(actual == shape, f"{name} has shape {actual}, not {shape}")
-        _require(int(self.axes.min()) >= 0, f"axes holds {self.axes.min()}, which is negative")
+            require(actual == shape, f"{name} has shape {actual}, not {shape}")
+        require(int(self.axes.min()) >= 0, f"axes holds {self.axes.min()}, which is negative")
         _check_finite(self, "mean", "scale", "rotation", "envelope", "length", "ratio", "amplitude")
         nonnegative = bool((self.envelope >= 0).all() and (self.ratio >= 0).all())
-        _require(nonnegative, "envelope and ratio must not be negative")
+        require(nonnegative, "envelope and ratio must not be negative")
         if self.mixing is not None:
-            _require(
+            require(
                 a == m == self.mixing.shape[1] and 0 < len(self.mixing) <= a,
                 f"a mixing of shape {self.mixing.shape} does not fit {a} axes and {m} directions",
             )
             _check_finite(self, "mixing")
-            _require(bool((self.length > 0).all()), "a direction has no length")
+            require(bool((self.length > 0).all()), "a direction has no length")
         if self.projection is not None:
-            _require(len(self.projection) == columns, "a projection does not fit its columns")
+            require(len(self.projection) == columns, "a projection does not fit its columns")
         self._check_columns()
 
     def _check_columns(self) -> None:
@@ -352,11 +371,11 @@ class MercerBasis:
 
     def check(self) -> None:
         """Raise a ValueError if an expansion is wrong, or the projection does not fit."""
-        _require(len(self.expansions) > 0, "a basis is empty")
+        require(len(self.expansions) > 0, "a basis is empty")
         for expansion in self.expansions:
             expansion.check()
         if self.projection is not None:
-            _require(len(self.projection) == self.n_pool, "a projection does not fit its columns")
+            require(len(self.projection) == self.n_pool, "a projection does not fit its columns")
 
 
 _MOST_TERMS = 1 << 16  # of a recurrence: more could lift a zero from `lowest` in exp.hpp
@@ -364,6 +383,14 @@ _MOST_TERMS = 1 << 16  # of a recurrence: more could lift a zero from `lowest` i
 
 def _longest(nodes: Floats) -> float:
     return float(np.linalg.norm(nodes, ord=1, axis=1).max(initial=0.0))
+
+
+def _product(widths: list[int]) -> int:
+    """The product, at most 2^62: integers that a damaged file can neither overflow nor grow."""
+    product = 1
+    for width in widths:
+        product = min(product * width, 1 << 62)
+    return product
 
 
 def _offsets(counts: Sequence[int]) -> Integers:
@@ -376,14 +403,9 @@ def _join(parts: Sequence[Any], dtype: Any) -> Any:
     return np.concatenate([np.asarray(part, dtype=dtype) for part in parts] or [np.empty(0, dtype)])
 
 
-def _require(holds: bool, otherwise: str) -> None:
-    if not holds:
-        raise ValueError(otherwise)
-
-
 def _check_offsets(name: str, offsets: Integers, total: int) -> None:
     rises = len(offsets) > 0 and bool((np.diff(offsets) >= 0).all())
-    _require(
+    require(
         rises and offsets[0] == 0 and offsets[-1] == total,
         f"{name} does not cut {total} entries: it must rise from 0 to {total}",
     )
@@ -398,9 +420,9 @@ def _check_indices(name: str, values: Integers, count: int) -> None:
 def _check_lengths(plan: Any, **lengths: int) -> None:
     for name, length in lengths.items():
         actual = len(getattr(plan, name))
-        _require(actual == length, f"{name} has {actual} values, not {length}")
+        require(actual == length, f"{name} has {actual} values, not {length}")
 
 
 def _check_finite(plan: Any, *names: str) -> None:
     for name in names:
-        _require(bool(np.isfinite(getattr(plan, name)).all()), f"{name} must be finite")
+        require(bool(np.isfinite(getattr(plan, name)).all()), f"{name} must be finite")

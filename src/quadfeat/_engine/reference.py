@@ -1,4 +1,4 @@
-"""What a transform computes, as plain NumPy: these functions define the answer."""
+"""Features in plain NumPy: these functions define what the compiled core must return."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .._rows import BLOCK_ENTRIES
 from .._typing import Matrix
 from .plans import Expansion, FourierPlan, KroneckerPlan, MercerBasis
 
-_BLOCK_ELEMENTS = 1 << 18  # of the temporaries of one group, which then stay in the cache
+_BLOCK_ELEMENTS = 1 << 18  # of a temporary of one group: small enough to stay in the cache
 
 
 def fourier(X: Matrix, plan: FourierPlan, out: Matrix, n_threads: int | None = None) -> None:
@@ -90,6 +90,7 @@ def _entry(x: Matrix, plan: KroneckerPlan, t: int) -> Matrix:
 
 
 def check(X: Matrix, plan: FourierPlan | KroneckerPlan, out: Matrix) -> None:
+    """Raise an error if the shapes or dtypes of X and out do not fit the plan."""
     if X.ndim != 2 or X.shape[1] != plan.n_features:
         raise ValueError(
             f"X has shape {X.shape}, but the plan is for {plan.n_features} columns: "
@@ -106,7 +107,7 @@ def check(X: Matrix, plan: FourierPlan | KroneckerPlan, out: Matrix) -> None:
 
 
 def _blocks(X: Matrix, out: Matrix, widest: int) -> Iterator[tuple[Matrix, Matrix]]:
-    """Blocks of rows of X and out; a block of one row is doubled, so that BLAS takes one path."""
+    """Blocks of rows of X and out; a single row is doubled, so that BLAS runs the same code."""
     rows = max(2, _BLOCK_ELEMENTS // max(1, widest))
     for start in range(0, len(X), rows):
         x, z = X[start : start + rows], out[start : start + rows]
@@ -120,7 +121,7 @@ def _blocks(X: Matrix, out: Matrix, widest: int) -> Iterator[tuple[Matrix, Matri
 
 def mercer(X: Matrix, basis: MercerBasis, out: Matrix) -> None:
     """Write the features of X (n, d) into out (n, columns), one expansion after another."""
-    rows = max(1, BLOCK_ENTRIES // max(len(each.parent) for each in basis.expansions))
+    rows = max(1, BLOCK_ENTRIES // max(len(expansion.parent) for expansion in basis.expansions))
     for start in range(0, len(X), rows):
         some = slice(start, start + rows)
         if basis.projection is None:
@@ -134,9 +135,9 @@ def mercer(X: Matrix, basis: MercerBasis, out: Matrix) -> None:
 def _pool(X: Matrix, basis: MercerBasis, out: Matrix) -> None:
     """Write the columns of all expansions, before the projection of the basis."""
     stop = 0
-    for each in basis.expansions:
-        start, stop = stop, stop + each.n_columns
-        out[:, start:stop] = _features(X[:, each.axes], each)
+    for expansion in basis.expansions:
+        start, stop = stop, stop + expansion.n_columns
+        out[:, start:stop] = _features(X[:, expansion.axes], expansion)
 
 
 def _features(X: Matrix, expansion: Expansion) -> Matrix:
@@ -153,9 +154,9 @@ def _features(X: Matrix, expansion: Expansion) -> Matrix:
 
 
 def _tables(X: Matrix, expansion: Expansion) -> tuple[Matrix, Matrix]:
-    """The tables of all directions under each other (sum of sizes, n), and the base (n,)."""
+    """The tables of all directions, stacked (sum of sizes, n), and the base (n,)."""
     dtype = X.dtype
-    # The mean is subtracted before the product: a large one would cost the digits of t.
+    # Subtract the mean before the product: a large mean would cancel the digits of t.
     centred = X - expansion.mean.astype(dtype)
     t = _product(centred, expansion.rotation.astype(dtype))
     if expansion.mixing is not None:
@@ -182,9 +183,9 @@ def _tables(X: Matrix, expansion: Expansion) -> tuple[Matrix, Matrix]:
 
 
 def _hermite_functions(t: Matrix, ratio: float, envelope: float, table: Matrix) -> None:
-    """q_k(t) with q_0 = exp(-envelope t^2), stable also where that underflows and q_k does not.
+    """q_k(t) with q_0 = exp(-envelope t^2), accurate even where q_0 underflows and q_k does not.
 
-    What is carried is q_k / q_0; when it has grown, a power of two moves into the exponent.
+    The recurrence carries q_k / q_0; where that grows large, 2^40 moves into the exponent.
     """
     exponent = -t.dtype.type(envelope) * t * t
     shrink, step = t.dtype.type(2.0**-40), t.dtype.type(40 * np.log(2.0))
@@ -203,8 +204,8 @@ def _hermite_functions(t: Matrix, ratio: float, envelope: float, table: Matrix) 
 
 
 def _hermite_ratios(t: Matrix, ratio: float, envelope: float, table: Matrix) -> None:
-    """q_k(t) with q_0 = 1: polynomials, which only ever multiply columns that vanish faster."""
-    # Beyond this limit the envelope, and so every such column, is 0; the polynomials stay finite.
+    """q_k(t) with q_0 = 1: polynomials, which multiply columns that vanish faster."""
+    # Beyond this limit the envelope and hence the columns are 0; clipping keeps q_k finite.
     limit = np.sqrt(0.9 * np.log(np.finfo(t.dtype).max) / envelope)
     t = np.clip(t, -limit, limit).astype(t.dtype)
     table[0] = 1
@@ -221,7 +222,7 @@ def _hermite_recurrence(ratio: float, size: int, dtype: Any) -> Iterator[tuple[A
 
 
 def _product(left: Matrix, right: Matrix) -> Matrix:
-    # NumPy multiplies one row by another path than many, and the last bit differs.
+    # BLAS multiplies a single row by other code, whose last bit differs.
     if len(left) == 1:
         return np.asarray((np.concatenate([left, left]) @ right)[:1])
     return np.asarray(left @ right)

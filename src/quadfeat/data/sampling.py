@@ -232,6 +232,17 @@ class RowSample:
         rows = SampledRows(**parts, share=np.ones(len(state["keys"])))
         return cls._like(state["limit"], state["by_class"], state["cut"], cuts, rows)
 
+    def check(self) -> None:
+        """Raise a ValueError if a sample made by `from_state` has no rows, or parts of some."""
+        lengths = {len(part) for rows in self._parts for part in rows}
+        if len(lengths) != 1 or lengths == {0}:
+            raise ValueError("a sample has no rows, or parts of some")
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of X."""
+        return int(self._parts[0].X.shape[1])
+
     @property
     def complete(self) -> bool:
         """Whether every distinct row is in the sample."""

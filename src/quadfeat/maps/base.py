@@ -21,6 +21,7 @@ from .._checks import (
     check_memory,
     check_plain,
     generator,
+    require,
     with_kernel_hint,
 )
 from .._errors import NoCertificate
@@ -86,6 +87,26 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self._groups = self.kernel_.groups(rows.shape[1])
         self.n_columns_ = self._build_on(rows, X)
         return self
+
+    def restored(self) -> None:
+        """Rebuild what follows from the attributes of a saved file, after these have been set.
+
+        Raises a ValueError if they do not fit together. `kernel_` must be resolved.
+        """
+        self._check()
+        d = self.n_features_in_
+        self._groups = self.kernel_.groups(d)
+        names = getattr(self, "feature_names_in_", None)
+        require(names is None or len(names) == d, "feature_names_in_ is not one name per column")
+        require(self._origin is None or len(self._origin) == d, "the origin has other columns")
+        columns = self._restored_columns()
+        require(self.signs_.shape == (columns,), f"{len(self.signs_)} signs for {columns} columns")
+        require(bool(np.isin(self.signs_, (-1.0, 0.0, 1.0)).all()), "signs are not -1, 0 or 1")
+        self.n_columns_ = columns
+
+    def _restored_columns(self) -> int:
+        """The number of columns, after checking that the parts of a loaded map fit together."""
+        return len(self.signs_)
 
     @property
     def _n_features_out(self) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .. import _rows
-from .._checks import check_choice, check_count, check_positive, generator
+from .._checks import check_choice, check_count, check_positive, generator, require
 from .._errors import NoCertificate, NoDensity, NotSeparable
 from .._rows import corners
 from .._typing import Floats, Matrix
@@ -301,6 +301,13 @@ class KernelFeatures(FeatureMap):
         return (
             None if counts is None else DenseGrid(self.kernel_, n_points=counts)._fit_validated(X)
         )
+
+    def _restored_columns(self) -> int:
+        same = self.map_.n_features_in_ == self.n_features_in_
+        require(same, "the chosen map has other columns")
+        require(not isinstance(self.map_, KernelFeatures), "the chosen map is a choice itself")
+        self.signs_ = self.map_.signs_
+        return self.map_.n_columns_
 
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
         self.map_._evaluate(X, out)

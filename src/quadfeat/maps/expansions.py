@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _engine
-from .._checks import check_columns, check_count, check_memory, generator
+from .._checks import check_columns, check_count, check_memory, generator, require
 from .._engine.plans import MercerBasis
 from .._errors import NoCertificate
 from .._typing import Floats, Matrix
@@ -180,6 +180,12 @@ class HermiteMercer(ExpansionMap):
             rows = X[np.sort(drawn)]
         return compression.compress(basis, rows, self.n_components)
 
+    def _restored_columns(self) -> int:
+        needed = 1 + max(int(expansion.axes.max()) for expansion in self.basis_.expansions)
+        d = self.n_features_in_
+        require(needed <= d, f"the basis looks at column {needed - 1} of {d}")
+        return self.basis_.n_columns
+
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
         _engine.mercer(X, self.basis_, out)
 
@@ -214,6 +220,11 @@ class Landmarks(ExpansionMap):
         return landmarks.landmarks_of(
             self.kernel_, learnt, self.n_components, compress=self.compress
         )
+
+    def _restored_columns(self) -> int:
+        same = self.basis_.points.shape[1] == self.n_features_in_
+        require(same, "the landmarks have other columns")
+        return self.basis_.n_columns
 
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
         landmarks.evaluate(X, self.kernel_, self.basis_, out)

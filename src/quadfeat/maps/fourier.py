@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _engine
-from .._checks import check_memory
+from .._checks import check_memory, require
 from .._engine.plans import FourierPlan, KroneckerPlan
 from .._errors import NoCertificate, NoDensity
 from .._typing import Floats, Matrix
@@ -39,6 +39,20 @@ class FourierMap(FeatureMap):
     def _rules(self, X: Matrix) -> list[Rule]:
         """One rule per group of the kernel, on that group's own axes, for the `_build` above."""
         raise NotImplementedError
+
+    def _restored_columns(self) -> int:
+        groups = [group.axes for group in self._groups]
+        require(self._plan.n_features == self.n_features_in_, "the plan has other columns")
+        fit = self._rules_fit([len(axes) for axes in groups])
+        require(fit, "the rules are not those of the kernel's groups")
+        planned = self._plan.group_axes()
+        same = len(planned) == len(groups) and all(map(np.array_equal, planned, groups))
+        require(same, "the plan is not one for the kernel's groups")
+        return self._plan.n_columns
+
+    def _rules_fit(self, n_axes: list[int]) -> bool:
+        """Whether loaded rules have these numbers of axes."""
+        return [rule.nodes.shape[1] for rule in self._made_rules] == n_axes
 
     @property
     def _group_rules(self) -> list[Rule]:

@@ -95,6 +95,10 @@ class DenseGrid(FourierMap):
         self.signs_ = np.ones(self._plan.n_columns)
         return self._plan.n_columns
 
+    def _rules_fit(self, n_axes: list[int]) -> bool:
+        one = all(rule.nodes.shape[1] == 1 for rules in self._axis_rules for rule in rules)
+        return one and [len(rules) for rules in self._axis_rules] == n_axes
+
     @property
     def _group_rules(self) -> list[Rule]:
         return [grids.tensor(*axis) for axis in self._axis_rules]

@@ -19,6 +19,7 @@ from .._checks import (
     check_not_negative,
     check_plain,
     check_positive,
+    require,
     with_kernel_hint,
 )
 from .._rows import moved
@@ -411,6 +412,24 @@ class KernelModel(BaseEstimator, ABC):
     def _scored(self, Z: Matrix) -> Floats:
         W, unit = narrowed(np.atleast_2d(self.coef_).T, Z.dtype)
         return np.asarray(Z @ W, dtype=np.float64) * unit + np.atleast_1d(self.intercept_)
+
+    def restored(self) -> None:
+        """Check the attributes of a saved file; a ValueError if they do not fit together."""
+        self._check()
+        require(hasattr(self.features_, "n_features_in_"), "the map is not fitted")
+        d, p = self.features_.n_features_in_, self.features_.n_columns_
+        require(self.n_features_in_ == d, "the map has other columns")
+        names = getattr(self, "feature_names_in_", range(d))
+        require(len(names) == d, "feature_names_in_ is not one per column")
+        if hasattr(self, "_seen"):
+            require(self._seen.n_columns == d, "the sample has other columns")
+        n_scores = self._check_restored(p)
+        if hasattr(self, "_sums"):
+            require(self._sums.cross.shape == (p, n_scores), "the sums are those of another map")
+
+    @abstractmethod
+    def _check_restored(self, p: int) -> int:
+        """The number of scores, after checking that loaded coefficients fit a map of p columns."""
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from .._checks import check_choice, check_count
+from .._checks import check_choice, check_count, require
 from .._typing import Floats
 from ..data.blocks import Block
 from ..data.checkpoint import Checkpoint
@@ -134,6 +134,18 @@ class KernelClassifier(ClassifierMixin, KernelModel):
             raise ValueError(
                 f"a path of alphas needs loss='ridge', got {self.loss!r}; give one alpha or 'auto'"
             )
+
+    def _check_restored(self, p: int) -> int:
+        n = len(self.classes_)
+        ordered = np.array_equal(np.unique(self.classes_), self.classes_)
+        require(n >= 2 and ordered, "the classes are not distinct and sorted")
+        n_scores = 1 if n == 2 else n
+        require(self._n_scores == n_scores, "the scores are not those of the classes")
+        require(self.coef_.shape == (n_scores, p), "coef_ does not fit the map and the classes")
+        require(self.intercept_.shape == (n_scores,), "intercept_ is not one per score")
+        require(self._factors is None or len(self._factors) == n, "a class has no weight")
+        require(self.loss != "ridge" or hasattr(self, "_slope"), "the calibration is missing")
+        return n_scores
 
     def _checked_target(self, y: Any) -> Any:
         y = column_or_1d(y, warn=True)

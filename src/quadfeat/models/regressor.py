@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from .._checks import require
 from .._typing import Floats
 from ..data.blocks import Block
 from ..data.summary import Summary
@@ -208,6 +209,19 @@ class KernelRegressor(RegressorMixin, KernelModel):
                 f"columns; KernelFeatures(n_components=1024) is one"
             )
         return self._posterior.deviations
+
+    def _check_restored(self, p: int) -> int:
+        t, single = len(self._shift), self._single
+        require(t == 1 or not single, "one target has several means")
+        require(self.coef_.shape == ((p,) if single else (t, p)), "coef_ does not fit the map")
+        for value in (self.intercept_, self.noise_):
+            require(
+                np.shape(value) == (() if single else (t,)), "there is not one number per target"
+            )
+        if self._posterior is not None:
+            same = len(self._posterior.feature_mean) == p
+            require(same, "the posterior is that of another map")
+        return t
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,4 +1,13 @@
-"""Save and load: one file for every map, kernel and model, without pickle."""
+"""Save and load: one file for every map, kernel and model, without pickle.
+
+Each stored class has a recipe: the attributes that a file holds and what each must be (`recipe` has
+the checks; `kernels`, `plans`, `maps` and `models` the recipes). `tree` turns objects into plain
+values and arrays, and back; `data.archive` reads and writes these. What follows from the stored
+attributes is rebuilt and checked by the classes themselves (`restored`, `check`).
+
+The rule: whatever a file holds, `load` runs no code from it, takes at most a small multiple of its
+size in memory, and returns an object that works or raises a ValueError.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +18,16 @@ from . import maps, models
 from .recipe import Recipes
 from .tree import Decoder, Encoder
 
+__all__ = ["load", "save"]
+
 RECIPES = Recipes({**maps.RECIPES, **models.RECIPES})
 
 
 def save(estimator: Any, path: Any) -> None:
     """Write a fitted map, model or kernel of this library into one file, without pickle.
 
-    `load` gives back an object whose answers have the same bits. Written as `write` does: all or
-    nothing.
+    The object that `load` returns gives the same results to the bit. The file is written completely
+    or not at all.
 
     Parameters
     ----------
@@ -26,9 +37,9 @@ def save(estimator: Any, path: Any) -> None:
     Raises
     ------
     TypeError
-        For what a file without code cannot hold, such as a function inside `Spectral`.
+        If a part is code, such as a function inside `Spectral`.
     ValueError
-        For what `load` would refuse.
+        If `load` would refuse the file.
 
     Examples
     --------
@@ -48,28 +59,28 @@ def save(estimator: Any, path: Any) -> None:
     try:
         Decoder(dict(encoder.arrays), RECIPES).decode(tree)
     except Exception as error:
-        # What `load` would refuse must not be all that is left of a model.
+        # Better to fail now than when the file is the only copy of a model.
         raise ValueError(f"this {type(estimator).__name__} cannot be stored: {error}") from error
     write(path, {"estimator": tree}, encoder.arrays)
 
 
 def load(path: Any) -> Any:
-    """The map, model or kernel that `save` wrote.
+    """Load the map, model or kernel that `save` wrote.
 
-    No code in the file is run, for it can hold none: classes come from a fixed table, and every
-    array is checked before the engine sees it. A damaged or hostile file raises a ValueError.
+    A file holds no code, so none is run: classes come from a fixed table, and every array is
+    checked before the engine sees it. A damaged or hostile file raises a ValueError.
     """
     manifest, arrays = read(path)
     if "estimator" not in manifest:
         raise ValueError(f"{path} holds no saved estimator, but {', '.join(manifest) or 'nothing'}")
     decoder = Decoder(arrays, RECIPES)
     try:
-        made = decoder.decode(manifest["estimator"])
-        if RECIPES.of(made) is None or arrays:
+        estimator = decoder.decode(manifest["estimator"])
+        if RECIPES.of(estimator) is None or arrays:
             raise ValueError("its parts do not make one object")
     except Exception as error:
-        # Whatever a false value led to, it is the file that is wrong.
+        # A wrong value can raise anything anywhere; the cause is the file.
         raise ValueError(
             f"{path} does not describe an estimator of quadfeat: {type(error).__name__}: {error}"
         ) from None
-    return made
+    return estimator

@@ -1,4 +1,4 @@
-"""Recipes of kernels."""
+"""Recipes of kernels, and a bound on the memory that a kernel in a file can ask for."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
+from .._checks import require
 from ..kernels.base import Kernel
 from ..kernels.composite import Product, Sum
 from ..kernels.subsets import Anova, Convolution
@@ -21,20 +22,20 @@ from .recipe import (
     instance,
     list_of,
     number,
-    require,
     whole,
 )
 
 _MOST_FEATURES = 1 << 24
-_AXES_PER_NUMBER = 64  # in the groups of a kernel, for every number in the arrays of a map
-_FEW_AXES = 1 << 16  # which need no such number
-_GROUP = 64  # axes that take as much memory as what else a group has
+# The groups of a kernel may have _FEW_AXES axes in all, plus _AXES_PER_NUMBER for every number in
+# the arrays of its map.
+_AXES_PER_NUMBER = 64
+_FEW_AXES = 1 << 16
+_GROUP = 64  # a group takes as much memory as this many axes, beside its axes
 _DEEPEST_KERNEL = 50
 
 
-# --- kernels ----------------------------------------------------------------------------------
 def _extent(kernel: Kernel, d: int, depth: int = 0) -> tuple[int, int]:
-    """How many groups a kernel has and how many axes they have in all, at most, uncounted."""
+    """Upper bounds of the number of groups and of their axes in all, without making the groups."""
     require(depth <= _DEEPEST_KERNEL, f"a kernel is nested more than {_DEEPEST_KERNEL} deep")
     inner = [
         _extent(part, d, depth + 1) for part in vars(kernel).values() if isinstance(part, Kernel)
@@ -45,24 +46,24 @@ def _extent(kernel: Kernel, d: int, depth: int = 0) -> tuple[int, int]:
         groups = inner[0][0] * inner[1][0]
         axes = inner[0][0] * inner[1][1] + inner[0][1] * inner[1][0]
         return groups, min(axes, groups * d)
-    own = inner[0] if inner else (1, d)
+    n_groups, n_axes = inner[0] if inner else (1, d)
     if isinstance(kernel, Anova):
         counts = [len(subset) for subset in kernel.subsets]
-        return len(counts) * own[0], sum(counts) * own[0]
+        return len(counts) * n_groups, sum(counts) * n_groups
     if isinstance(kernel, Convolution):
         shape, window, stride = kernel.geometry()
         sides = zip(shape[:2], window, stride, strict=True)
         places = [(n - w) // s + 1 for n, w, s in sides]
         n_windows, size = int(np.prod(places, dtype=float)), int(np.prod(window, dtype=float))
-        return n_windows * own[0], n_windows * size * max(1, *shape[2:], 1) * own[0]
-    return own
+        return n_windows * n_groups, n_windows * size * max(1, *shape[2:], 1) * n_groups
+    return n_groups, n_axes
 
 
 def checked_kernel(kernel: Kernel, d: int, stored: int, n_groups: int | None) -> Kernel:
-    """The kernel of a map of d columns, resolved: with numbers for parameters, all in range.
+    """The kernel of a loaded map of d columns, after its parameters were checked.
 
-    Refused, uncounted, if it has other than `n_groups` groups, where that is known, or more than go
-    with the `stored` numbers of the map.
+    Raises a ValueError, before any group is made, if the kernel does not have `n_groups` groups
+    (None if unknown), or more groups and axes than `stored` numbers in the map allow.
     """
     require(1 <= d <= _MOST_FEATURES, f"{d} is not a number of columns")
     groups, axes = _extent(kernel, d)
@@ -70,11 +71,11 @@ def checked_kernel(kernel: Kernel, d: int, stored: int, n_groups: int | None) ->
     fit = fit and n_groups in (None, groups)
     require(fit, f"its kernel has {groups} groups with {axes} axes in all")
     require(_resolved(kernel), "the parameters of its kernel are not all numbers")
-    return kernel.resolve(np.broadcast_to(0.0, (1, d)))  # rows that take no memory
+    return kernel.resolve(np.broadcast_to(0.0, (1, d)))  # a row that takes no memory
 
 
 def _resolved(part: Any) -> bool:
-    """Whether nothing in a kernel is left for data to decide."""
+    """Whether every parameter of a kernel is a number, not a name such as "scale"."""
     if isinstance(part, list | tuple):
         return all(map(_resolved, part))
     if not isinstance(part, Kernel):

@@ -1,9 +1,8 @@
-"""Recipes of feature maps."""
+"""Recipes of feature maps, and the table of all recipes but those of models."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
 from dataclasses import is_dataclass
 from typing import Any
 
@@ -22,7 +21,7 @@ from ..maps.random import OrthogonalFourier, QuasiRandomFourier, RandomFourier, 
 from ..maps.report import Report
 from ..rules.rule import Rule
 from .kernels import KERNELS, any_kernel, checked_kernel
-from .plans import BUNDLES, check_indices, kronecker_columns
+from .plans import BUNDLES
 from .recipe import (
     FLOATS,
     Check,
@@ -35,82 +34,31 @@ from .recipe import (
     list_of,
     number,
     plain,
-    require,
     whole,
 )
 
 
-# --- maps -----------------------------------------------------------------------------------------
-def _finish_map(made: FeatureMap) -> None:
-    made._check()
-    d = made.n_features_in_
-    holder = made.map_ if isinstance(made, KernelFeatures) else made
-    plan = getattr(holder, "_plan", None)
-    stored = _stored(plan if plan is not None else getattr(holder, "basis_", None))
-    made.kernel_ = checked_kernel(made.kernel_, d, stored, _groups_of(plan))
-    made._groups = made.kernel_.groups(d)
-    names = getattr(made, "feature_names_in_", None)
-    require(names is None or len(names) == d, "the names of columns are not one per column")
-    require(made._origin is None or len(made._origin) == d, "the origin has other columns")
-    columns = _columns(made, d)
-    require(made.signs_.shape == (columns,), f"{len(made.signs_)} signs for {columns} columns")
-    require(bool(np.isin(made.signs_, (-1.0, 0.0, 1.0)).all()), "signs are not -1, 0 or 1")
-    made.n_columns_ = columns
+def _restore_map(features: FeatureMap) -> None:
+    """Bound the kernel's groups, which could take far more memory than the file, then rebuild."""
+    parts = vars(features.map_ if isinstance(features, KernelFeatures) else features)
+    plan = parts.get("_plan")
+    size = _size(plan if plan is not None else parts.get("basis_"))
+    n_groups = None if plan is None else plan.n_groups
+    d = features.n_features_in_
+    features.kernel_ = checked_kernel(features.kernel_, d, size, n_groups)
+    features.restored()
 
 
-def _stored(part: Any) -> int:
+def _size(part: Any) -> int:
     """How many numbers the arrays of a plan or basis hold."""
     if isinstance(part, np.ndarray):
         return part.size
     parts = part if isinstance(part, tuple) else vars(part).values() if is_dataclass(part) else ()
-    return sum(map(_stored, parts))
-
-
-def _groups_of(plan: FourierPlan | KroneckerPlan | None) -> int | None:
-    """How many groups a plan has, where there is one."""
-    if plan is None:
-        return None
-    return len(plan.axes_ptr if isinstance(plan, FourierPlan) else plan.group_ptr) - 1
-
-
-def _columns(made: Any, d: int) -> int:
-    """The number of columns, after checking that the parts of a map fit together."""
-    if isinstance(made, KernelFeatures):
-        require(made.map_.n_features_in_ == d, "the map chosen has other columns")
-        require(not isinstance(made.map_, KernelFeatures), "a choice of a choice")
-        made.signs_ = made.map_.signs_
-        return int(made.map_.n_columns_)
-    if isinstance(made, HermiteMercer):
-        for each in made.basis_.expansions:
-            check_indices(each.axes, d, "axes")
-        return made.basis_.n_columns
-    if isinstance(made, Landmarks):
-        require(made.basis_.points.shape[1] == d, "the landmarks have other columns")
-        return int(made.basis_.projection.shape[1])
-    return _fourier_columns(made, d)
-
-
-def _fourier_columns(made: Any, d: int) -> int:
-    plan, axes = made._plan, [group.axes for group in made._groups]
-    require(plan.n_features == d, "the plan has other columns")
-    if isinstance(made, DenseGrid):
-        found = [plan.entry_axis[entries] for entries in plan.groups()]
-        rules_of: Sequence[Sequence[Rule]] = made._axis_rules
-        fit = [len(own) for own in rules_of] == [len(own) for own in axes]
-        fit = fit and all(rule.nodes.shape[1] == 1 for own in rules_of for rule in own)
-        columns = kronecker_columns(plan)
-    else:
-        found = np.split(plan.axes, plan.axes_ptr[1:-1])
-        fit = [rule.nodes.shape[1] for rule in made._made_rules] == [len(own) for own in axes]
-        columns = plan.n_columns
-    require(fit, "the rules are not those of the kernel's groups")
-    same = len(found) == len(axes) and all(map(np.array_equal, found, axes))
-    require(same, "the plan is not one for the kernel's groups")
-    return columns
+    return sum(map(_size, parts))
 
 
 def _output_config(value: Any) -> bool:
-    """What scikit-learn's set_output leaves."""
+    """Whether a value is what scikit-learn's set_output stores."""
     return isinstance(value, dict) and all(
         key == "transform" and config in (None, "default", "pandas", "polars")
         for key, config in value.items()
@@ -158,7 +106,7 @@ def _map(kind: type, stored: dict[str, Check], *more: str, **maybe: Check) -> Re
         parameters={name: _map_parameters.get(name, plain) for name in names},
         optional={**any_estimator, "_origin": array(FLOATS, 1), **maybe},
         derived=("_groups", "n_columns_", *more),
-        finish=_finish_map,
+        finish=_restore_map,
     )
 
 
@@ -183,5 +131,4 @@ _MAPS = (
 )
 
 
-# --- the table ------------------------------------------------------------------------------------
 RECIPES = {recipe.kind.__name__: recipe for recipe in (*KERNELS, *BUNDLES, *_MAPS)}

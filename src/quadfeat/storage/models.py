@@ -1,4 +1,4 @@
-"""Recipes of the models."""
+"""Recipes of the models and of their parts."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from .._checks import require
 from ..data.sampling import RowSample
 from ..maps.base import FeatureMap
-from ..models.base import DTYPES
+from ..models.base import DTYPES, KernelModel
 from ..models.classifier import KernelClassifier
 from ..models.regressor import KernelRegressor
 from ..models.ridge import Posterior
@@ -29,12 +30,11 @@ from .recipe import (
     list_of,
     number,
     plain,
-    require,
     whole,
 )
 
 
-def _finish_sums(sums: NormalSums) -> None:
+def _check_sums(sums: NormalSums) -> None:
     p, t = sums.cross.shape
     shapes = {"gram": (p, p), "feature_sum": (p,), "target_sum": (t,), "target_square": (t,)}
     for name, shape in shapes.items():
@@ -45,58 +45,11 @@ def _finish_sums(sums: NormalSums) -> None:
     require(bool((squares >= 0).all()), "a sum of squares or weights is negative")
 
 
-def _finish_sample(sample: RowSample) -> None:
-    (rows,) = sample._parts
-    lengths = {len(part) for part in rows}
-    require(len(lengths) == 1 and lengths != {0}, "a sample has no rows, or parts of some")
-
-
-def _finish_posterior(posterior: Posterior) -> None:
+def _check_posterior(posterior: Posterior) -> None:
     p = len(posterior.feature_mean)
     require(posterior.root.shape == (p, p), "the root of the posterior does not fit its mean")
     require(bool((posterior.root.diagonal() > 0).all()), "the root of the posterior is singular")
     require(posterior.intercept_leverage >= 0, "a leverage is negative")
-
-
-def _finish_model(made: Any, n_scores: int) -> int:
-    """The columns of a model's map, after checking that coefficients belong to it."""
-    made._check()
-    require(hasattr(made.features_, "n_features_in_"), "the map is not fitted")
-    d, p = made.features_.n_features_in_, made.features_.n_columns_
-    require(made.n_features_in_ == d, "the map has other columns")
-    names = getattr(made, "feature_names_in_", range(d))
-    require(len(names) == d, "feature_names_in_ is not one per column")
-    if hasattr(made, "_seen"):
-        (rows,) = made._seen._parts
-        require(rows.X.shape[1] == d, "the sample has other columns")
-    if hasattr(made, "_sums"):
-        require(made._sums.cross.shape == (p, n_scores), "the sums are those of another map")
-    return int(p)
-
-
-def _finish_regressor(made: KernelRegressor) -> None:
-    t = len(made._shift)
-    p = _finish_model(made, t)
-    single = made._single
-    require(t == 1 or not single, "one target has several means")
-    require(made.coef_.shape == ((p,) if single else (t, p)), "coef_ does not fit the map")
-    for value in (made.intercept_, made.noise_):
-        require(np.shape(value) == (() if single else (t,)), "there is not one number per target")
-    if made._posterior is not None:
-        require(len(made._posterior.feature_mean) == p, "the posterior is that of another map")
-
-
-def _finish_classifier(made: KernelClassifier) -> None:
-    n = len(made.classes_)
-    sorted_ = np.array_equal(np.unique(made.classes_), made.classes_)
-    require(n >= 2 and sorted_, "the classes are not distinct and sorted")
-    scores = 1 if n == 2 else n
-    p = _finish_model(made, scores)
-    require(made._n_scores == scores, "the scores are not those of the classes")
-    require(made.coef_.shape == (scores, p), "coef_ does not fit the map and the classes")
-    require(made.intercept_.shape == (scores,), "intercept_ is not one per score")
-    require(made._factors is None or len(made._factors) == n, "a class has no weight")
-    require(made.loss != "ridge" or hasattr(made, "_slope"), "the calibration is missing")
 
 
 def _labels(value: Any) -> bool:
@@ -113,7 +66,7 @@ def _sampled_targets(value: Any) -> bool:
 
 
 def _variances(value: Any) -> bool:
-    """Whether none is negative; one is NaN where rows were too few to tell it."""
+    """Whether no variance is negative; NaN where there were too few rows to estimate one."""
     if not (isinstance(value, float) or (isinstance(value, np.ndarray) and value.ndim == 1)):
         return False
     known = np.ravel(value)
@@ -151,22 +104,22 @@ _maybe: dict[str, Check] = {
 }
 
 
-def _model(kind: type, fitted: dict[str, Check], finish: Any, **maybe: Check) -> Recipe:
+def _model(kind: type[KernelModel], fitted: dict[str, Check], **maybe: Check) -> Recipe:
     names = Recipe(kind, forgotten=("checkpoint",)).names
     return Recipe(
         kind,
         stored={**_fitted, **fitted},
         parameters={name: _parameters.get(name, plain) for name in names},
         optional={**_maybe, **maybe},
-        # A file must not be able to say where a later fit will write.
+        # A file must not decide where a later fit writes.
         forgotten=("checkpoint",),
-        finish=finish,
+        finish=kind.restored,
     )
 
 
 _RECIPES = (
     data_class(Tried, score=instance(float)),
-    data_class(Posterior, _finish_posterior, root=array(FLOATS, 2), feature_mean=array(FLOATS, 1)),
+    data_class(Posterior, _check_posterior, root=array(FLOATS, 2), feature_mean=array(FLOATS, 1)),
     Recipe(
         NormalSums,
         parameters={
@@ -179,7 +132,7 @@ _RECIPES = (
             "weight_square": array(FLOATS, 0),
             "n_rows": array(FLOATS, 0),  # of version 0.1.0, instead of the squares
         },
-        finish=_finish_sums,
+        finish=_check_sums,
         state=NormalSums.state,
         make=lambda **state: NormalSums.from_state(state),
     ),
@@ -197,7 +150,7 @@ _RECIPES = (
             "y": _sampled_targets,
             "weight": array(FLOATS, 1, above=0.0),
         },
-        finish=_finish_sample,
+        finish=RowSample.check,
         state=RowSample.state,
         make=lambda **state: RowSample.from_state(state),
     ),
@@ -210,7 +163,6 @@ _RECIPES = (
             "_single": instance(bool),
             "_posterior": either(absent, instance(Posterior)),
         },
-        _finish_regressor,
     ),
     _model(
         KernelClassifier,
@@ -220,7 +172,6 @@ _RECIPES = (
             "_n_scores": count,
             "_factors": either(absent, array(FLOATS, 1, least=0.0)),
         },
-        _finish_classifier,
         _slope=number(instance(float), above=0.0),
         n_passes_=count,
     ),

@@ -1,4 +1,4 @@
-"""A recipe: which attributes a class stores, and what each must be."""
+"""Recipes: which attributes a class stores, and the checks of their values."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ class Recipe:
     Parameters
     ----------
     kind : class
-    stored : name -> check
-        Attributes beside the constructor's parameters; those in `optional` may be absent.
-    parameters : name -> check, for the constructor's parameters that have one
-    derived : attributes that `finish` makes again
-    finish : makes them, and raises ValueError or TypeError if the parts do not fit together
-    forgotten : parameters that are not stored: after loading they have their defaults
-    shared : whether one object may appear in several places
-    state, make : to take an object apart and to put it together, where these are not `vars` and
-        the constructor
+    stored : name -> check, of the fitted attributes, all of which a fitted object has
+    parameters : name -> check, of the constructor's parameters
+    optional : name -> check, of fitted attributes that may be absent
+    derived : names of attributes that are not stored: `finish` rebuilds them
+    finish : rebuilds these, and raises ValueError or TypeError if the parts do not fit together
+    forgotten : names of parameters that are not stored: a loaded object has their defaults
+    shared : whether several attributes may refer to one object, which is then stored once
+    state, make : take an object apart and put it together; by default `vars` and the constructor
     """
 
     kind: type
@@ -35,7 +34,7 @@ class Recipe:
     parameters: Mapping[str, Check] = field(default_factory=dict)
     optional: Mapping[str, Check] = field(default_factory=dict)
     derived: tuple[str, ...] = ()
-    finish: Callable[[Any], None] = lambda made: None
+    finish: Callable[[Any], None] = lambda loaded: None
     forgotten: tuple[str, ...] = ()
     shared: bool = False
     state: Callable[[Any], dict[str, Any]] = vars
@@ -49,35 +48,37 @@ class Recipe:
         return [n for n in inspect.signature(self.kind).parameters if n not in self.forgotten]
 
 
-# --- checks -----------------------------------------------------------------------------------
 class Recipes(dict[str, Recipe]):
     """Recipes by the name of their class."""
 
     def of(self, value: Any) -> Recipe | None:
-        """The recipe of an object's own class; a subclass of a known class is another class."""
-        found = self.get(type(value).__name__)
-        return found if found is not None and found.kind is type(value) else None
+        """The recipe of an object's class, or None; subclasses of a stored class have none."""
+        recipe = self.get(type(value).__name__)
+        return recipe if recipe is not None and recipe.kind is type(value) else None
 
 
+# --- checks -----------------------------------------------------------------------------------
 def instance(*kinds: type) -> Check:
-    """Whether a value is an instance; bool does not pass for int."""
+    """Whether a value is an instance of a class; a bool is no int."""
     return lambda value: isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
 
 
 def number(kind: Check, least: float = -np.inf, *, above: float = -np.inf) -> Check:
-    """Whether a value is a finite number of a kind and in range."""
+    """Whether a value is of a kind, finite, at least `least` and greater than `above`."""
     return lambda value: (
         kind(value) and np.isfinite(value) and bool(value >= least and value > above)
     )
 
 
 def whole(value: Any) -> bool:
-    """Whether a value is an int that NumPy can hold."""
+    """Whether a value is an int that a float64 represents exactly."""
     return type(value) is int and abs(value) < 1 << 53
 
 
 def array(kind: str, *ndims: int, least: float = -np.inf, above: float = -np.inf) -> Check:
-    """Whether a value is a finite array of one of the dtypes, numbers of axes, and in range."""
+    """Whether a value is an array with one of the dtypes in `kind` and a number of axes in `ndims`,
+    whose entries are finite, at least `least` and greater than `above`.
+    """
 
     def check(value: Any) -> bool:
         return (
@@ -96,7 +97,7 @@ def list_of(check: Check) -> Check:
 
 
 def either(*checks: Check) -> Check:
-    """Whether a value passes one of the checks."""
+    """Whether a value passes at least one of the checks."""
     return lambda value: any(check(value) for check in checks)
 
 
@@ -106,18 +107,12 @@ def absent(value: Any) -> bool:
 
 
 def plain(value: Any) -> bool:
-    """Whether a value is made of numbers, text and containers alone."""
+    """Whether a value consists of numbers, text, arrays and containers only."""
     if isinstance(value, list | tuple):
         return all(map(plain, value))
     if isinstance(value, dict):
         return all(map(plain, value.values()))
     return value is None or isinstance(value, bool | int | float | str | np.ndarray)
-
-
-def require(holds: bool, otherwise: str) -> None:
-    """Raise a ValueError that says `otherwise`, unless it holds."""
-    if not holds:
-        raise ValueError(otherwise)
 
 
 FLOATS, INTEGERS = "float64", "int64"
@@ -137,16 +132,18 @@ _TYPES: dict[Any, Check] = {
 
 
 def error(value: Any) -> bool:
-    """Whether a value may be an error or a cost; what could not be made has infinite ones."""
+    """Whether a value can be an error or a cost; those of a map that failed are infinite."""
     return isinstance(value, float) and not value < 0
 
 
 def data_class(kind: type, finish: Any = None, shared: bool = False, **checks: Check) -> Recipe:
-    """The recipe of a frozen bundle, from the types of its fields."""
-    parameters = {each.name: checks.get(each.name) or _TYPES[each.type] for each in fields(kind)}
+    """The recipe of a frozen dataclass; fields without a check have that of their type."""
+    parameters = {
+        field.name: checks.get(field.name) or _TYPES[field.type] for field in fields(kind)
+    }
     nothing = Recipe(kind).finish
 
-    def state(bundle: Any) -> dict[str, Any]:  # without what it has worked out since
+    def state(bundle: Any) -> dict[str, Any]:  # `vars` would include cached properties
         return {name: getattr(bundle, name) for name in parameters}
 
     return Recipe(kind, parameters=parameters, finish=finish or nothing, shared=shared, state=state)

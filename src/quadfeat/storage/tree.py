@@ -1,4 +1,4 @@
-"""Objects as a tree of plain values and arrays, and back."""
+"""Objects as trees of plain values, with their arrays apart, and back."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from .._typing import Array
 from .recipe import Recipes
 
 
-# --- objects as trees ---------------------------------------------------------------------------
 class Encoder:
-    """Objects as what JSON can hold, and their arrays apart."""
+    """Turns an object into a tree that JSON can hold; `arrays` are its arrays by name."""
 
     def __init__(self, recipes: Recipes) -> None:
         self._recipes = recipes
@@ -20,6 +19,7 @@ class Encoder:
         self._seen: dict[int, int] = {}  # objects that may be shared, by identity
 
     def encode(self, value: Any, where: str) -> Any:
+        """The tree of a value; `where` names it in messages."""
         if isinstance(value, np.generic):
             value = value.item()
         if value is None or isinstance(value, bool | int | float | str):
@@ -74,7 +74,7 @@ class Encoder:
 
 
 class Decoder:
-    """The inverse of `_Encoder`; each array is used once, so nothing grows beyond its file."""
+    """The inverse of `Encoder`; each array is used once, so a file cannot multiply its arrays."""
 
     def __init__(self, arrays: dict[str, Array], recipes: Recipes) -> None:
         self._recipes = recipes
@@ -82,6 +82,7 @@ class Decoder:
         self._shared: list[Any] = []
 
     def decode(self, tree: Any) -> Any:
+        """The value of a tree; a ValueError if a part is unknown, missing or out of range."""
         if isinstance(tree, list):
             return [self.decode(item) for item in tree]
         if not isinstance(tree, dict):
@@ -113,14 +114,14 @@ class Decoder:
             if key in checks and not checks[key](value):
                 raise ValueError(f"{key} of {name} is not of its type and shape, or out of range")
         make = recipe.make or recipe.kind
-        made = make(**{key: state.pop(key) for key in recipe.names if key in state})
-        if state:  # fitted: then all of it
+        loaded = make(**{key: state.pop(key) for key in recipe.names if key in state})
+        if state:  # a fitted object has all fitted attributes
             for key in recipe.stored:
                 if key not in state:
                     raise ValueError(f"{key} of {name} is missing")
-            vars(made).update(state)
+            vars(loaded).update(state)
         if state or not recipe.stored:
-            recipe.finish(made)
+            recipe.finish(loaded)
         if recipe.shared:
-            self._shared.append(made)
-        return made
+            self._shared.append(loaded)
+        return loaded
