@@ -243,7 +243,7 @@ class KernelFeatures(FeatureMap):
         if self.shift_invariant or len(X) < mercer.MANY or X.shape[1] > _rows.WIDE:
             return {}
         try:
-            return {HermiteMercer: mercer.framing(self.kernel_, X, stands_for)}
+            return {HermiteMercer: mercer.fit_frames(self.kernel_, X, stands_for)}
         except ValueError:  # not for this kernel, as its trial will tell
             return {}
 
