@@ -360,7 +360,7 @@ def test_groups_share_a_diameter_as_well_as_they_can():
         groups = qf.Anova(qf.Gaussian(0.5), [[0], [1], [2]], rng.uniform(0.3, 3, 3)).groups(3)
         upper = np.cumsum(rng.random((3, cells)) ** (1 + case), axis=1)
         made = [Bound(step, own, "") for own in upper]
-        found = certificate._share(groups, made, region)
+        found = certificate._sum_over_groups(groups, made, region)
         weights = np.array([group.weight for group in groups])
         # Just above i * step a gap is in cell i: so may be three that sum to just above 29 steps.
         seen = [
@@ -425,7 +425,7 @@ def test_the_gap_of_moments_is_the_norm_of_a_difference_of_tensors(order):
     rng = np.random.default_rng(0)
     kernel = qf.Gaussian([0.5, 0.2, 1.0])
     rule = Rule(rng.normal(size=(7, 3)), rng.normal(size=7))
-    moments = taylor._axis_moments([kernel.axis(i) for i in range(3)])
+    moments = taylor._spectral_moments([kernel.axis(i) for i in range(3)])
     tensor = np.zeros((3,) * order)
     for index in product(range(3), repeat=order):
         exact = np.prod([moments[i, index.count(i)] for i in range(3)])

@@ -237,7 +237,7 @@ def test_very_wide_rows_are_not_learnt_from_for_good(rng, monkeypatch):
     assert features._lessons(X, np.ones(len(X))) == {}
     monkeypatch.setattr(mercer, "WIDE", 3)
     with pytest.raises(ValueError, match="4 columns cannot be weighted"):
-        mercer.framing(qf.Gaussian(0.3), X, np.ones(len(X)))
+        mercer.fit_frames(qf.Gaussian(0.3), X, np.ones(len(X)))
 
 
 def test_an_order_by_weight_starts_with_a_sample_by_weight(rng):

@@ -157,8 +157,8 @@ def test_a_column_that_hardly_varies_has_a_deviation_all_the_same(rng):
 def test_rows_that_come_in_a_cycle_are_all_seen(cycle, rng):
     X = rng.normal(size=(10_000, 3))
     X[:, 0] = np.arange(len(X)) % cycle
-    seen = mercer.framing(qf.Gaussian(0.1), X)
-    for rows in (seen.held_out, seen.learners, _rows.spread_rows(X, 1000)):
+    seen = mercer.fit_frames(qf.Gaussian(0.1), X)
+    for rows in (seen.validation_rows, seen.training_rows, _rows.spread_rows(X, 1000)):
         counts = np.bincount(rows[:, 0].astype(int), minlength=cycle)
         # Binomial counts: five deviations.
         mean = len(rows) / cycle
@@ -178,7 +178,7 @@ def test_very_wide_frames_take_weights_as_repetitions(rng, monkeypatch):
     monkeypatch.setattr(principal_frame, "WIDE", 3)
     monkeypatch.setattr(mercer, "WIDE", 3)
     X[4] = 1e6
-    (found,) = mercer.framing(qf.Gaussian(0.1), X).without_far.final
+    (found,) = mercer.fit_frames(qf.Gaussian(0.1), X).without_far_rows.frames
     assert found.variance.max() < 10
 
 

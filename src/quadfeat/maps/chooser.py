@@ -246,7 +246,7 @@ class KernelFeatures(FeatureMap):
         groups = self.kernel_.groups(X.shape[1])
         if any(group.kernel.gaussian_scale(len(group.axes)) is None for group in groups):
             return {}  # HermiteMercer is for Gaussian kernels, as its trial will tell
-        return {HermiteMercer: mercer.framing(self.kernel_, X, stands_for)}
+        return {HermiteMercer: mercer.fit_frames(self.kernel_, X, stands_for)}
 
     def _within(
         self, X: Matrix, spanning: Matrix, tol: float, rng: np.random.Generator

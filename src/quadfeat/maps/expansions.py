@@ -18,7 +18,7 @@ from ..accuracy.certificate import Certificate
 from ..accuracy.region import Region
 from ..constructions import compression, landmarks, mercer
 from ..constructions.landmarks import LandmarkBasis, PointDraw
-from ..constructions.mercer import Framing
+from ..constructions.mercer import FittedFrames
 from ..kernels.base import Kernel
 from .base import FeatureMap
 
@@ -166,10 +166,10 @@ class HermiteMercer(ExpansionMap):
 
     basis_: MercerBasis
 
-    def _learn(self, X: Matrix) -> Framing:
-        return mercer.framing(self.kernel_, X)
+    def _learn(self, X: Matrix) -> FittedFrames:
+        return mercer.fit_frames(self.kernel_, X)
 
-    def _basis(self, X: Matrix, learnt: Framing) -> MercerBasis:
+    def _basis(self, X: Matrix, learnt: FittedFrames) -> MercerBasis:
         width = 4 * self.n_components if self.compress else self.n_components
         basis = mercer.hermite_mercer(self.kernel_, X, width, learnt)
         if not self.compress or basis.n_columns <= self.n_components:
