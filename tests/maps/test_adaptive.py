@@ -190,10 +190,10 @@ def test_what_is_returned_is_what_was_judged_on_rows_it_did_not_learn_from(
 def test_of_many_rows_all_but_the_judges_are_learnt_from_once(compress, rng, monkeypatch):
     X = rng.standard_t(3, size=(20_000, 4)) if compress else rng.normal(size=(20_000, 3))
     judges = _rows.drawn(len(X), 1000)[::2]  # half of the rows that choose the spread
-    stands_for = rng.uniform(1, 2, size=len(X))
-    stands_for[judges] = 0
+    row_weights = rng.uniform(1, 2, size=len(X))
+    row_weights[judges] = 0
     monkeypatch.setattr(
-        chooser, "split_rows", lambda *_: (judges, np.ones(len(judges)), stands_for)
+        validation, "split_rows", lambda *_: (judges, np.ones(len(judges)), row_weights)
     )
     width = 100 if compress else 600  # beyond 512 columns nothing is compressed
     door = qf.KernelFeatures(qf.Gaussian(0.05), n_components=width, random_state=0)
@@ -201,9 +201,9 @@ def test_of_many_rows_all_but_the_judges_are_learnt_from_once(compress, rng, mon
     assert isinstance(features.map_, qf.HermiteMercer)
     assert features.map_.compress == compress
     (expansion,) = features.map_.basis_.expansions
-    others = np.flatnonzero(stands_for)
+    others = np.flatnonzero(row_weights)
     near = principal_frame.nearness(principal_frame.distances(X, others)[others])
-    mean = np.average(X[others], axis=0, weights=stands_for[others] * near)
+    mean = np.average(X[others], axis=0, weights=row_weights[others] * near)
     np.testing.assert_allclose(expansion.mean, mean, rtol=1e-12, atol=1e-14)
     changed = X.copy()
     changed[judges] = X[1 + judges]  # whatever they are, the map is the same
@@ -226,15 +226,15 @@ def test_a_compression_learns_from_forty_rows_a_column_within_limits(rng, monkey
         # Of the front door, the last; from 256 columns on there is one of fewer columns before.
         assert counts[0] == counts[-1] == rows and len(counts) == (3 if columns > 256 else 2)
         counts.clear()
-    assert expansions.compressors(600) == 20_000
+    assert expansions.compression_rows(600) == 20_000
 
 
 def test_very_wide_rows_are_not_learnt_from_for_good(rng, monkeypatch):
     X = rng.normal(size=(20_000, 4))
     features = qf.KernelFeatures(qf.Gaussian(0.3), n_components=8, random_state=0).fit(X)
-    assert list(features._lessons(X, np.ones(len(X)))) == [qf.HermiteMercer]
+    assert list(features._shared_fits(X, np.ones(len(X)))) == [qf.HermiteMercer]
     monkeypatch.setattr(_rows, "WIDE", 3)
-    assert features._lessons(X, np.ones(len(X))) == {}
+    assert features._shared_fits(X, np.ones(len(X))) == {}
     monkeypatch.setattr(mercer, "WIDE", 3)
     with pytest.raises(ValueError, match="4 columns cannot be weighted"):
         mercer.framing(qf.Gaussian(0.3), X, np.ones(len(X)))
@@ -261,13 +261,13 @@ def test_the_cost_of_reflections_is_that_of_both_products(rng):
 @pytest.mark.parametrize("columns", [7, 100, 300])
 @pytest.mark.parametrize("make", [qf.HermiteMercer, qf.Landmarks])
 def test_maps_that_share_what_they_learn_are_those_that_learn_alone(make, columns, rng):
-    X, lessons = rng.normal(size=(1500, 5)), {}
+    X, shared = rng.normal(size=(1500, 5)), {}
     for compress in (True, False):
         given = {"n_components": columns, "compress": compress, "random_state": 3}
-        sharing = make(qf.Gaussian(0.1), **given)._fit_sharing(X, lessons)
+        sharing = make(qf.Gaussian(0.1), **given)._fit_sharing(X, shared)
         alone = make(qf.Gaussian(0.1), **given).fit(X)
         np.testing.assert_array_equal(sharing.transform(X[:90]), alone.transform(X[:90]))
-    assert list(lessons) == [make]
+    assert list(shared) == [make]
     # A later fit is its own.
     np.testing.assert_array_equal(
         sharing.fit(2 * X).transform(X[:90]), alone.fit(2 * X).transform(X[:90])
@@ -344,7 +344,7 @@ def test_landmarks_are_not_tried_where_they_would_be_half_of_the_rows(rng):
 def test_rows_to_judge_on_are_more_of_the_outermost_and_weigh_as_many_as_there_are(rng):
     X = rng.standard_t(2, size=(20_000, 4)) * [1.0, 10.0, 100.0, 1000.0]
     distance = principal_frame.distances(X)
-    rows, weights, stands_for = validation.split_rows(distance, rng)
+    rows, weights, row_weights = validation.split_rows(distance, rng)
     assert len(np.unique(rows)) == len(rows) == 50 + 200 + 700
     assert weights.sum() == pytest.approx(len(X))
     rank = np.argsort(np.argsort(-distance))[rows]
@@ -354,9 +354,9 @@ def test_rows_to_judge_on_are_more_of_the_outermost_and_weigh_as_many_as_there_a
     assert weights[rank >= 1000] == pytest.approx(19_000 / 700)
     # The others stand for these, each for those of its own distance.
     ranks = np.argsort(np.argsort(-distance))
-    assert not stands_for[rows].any()
+    assert not row_weights[rows].any()
     for low, high in ((0, 100), (100, 1000), (1000, 20_000)):
-        own = stands_for[(low <= ranks) & (ranks < high)]
+        own = row_weights[(low <= ranks) & (ranks < high)]
         assert own.sum() == pytest.approx(high - low)
         assert len(np.unique(own)) == 2
 

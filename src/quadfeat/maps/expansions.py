@@ -22,8 +22,8 @@ from ..kernels.base import Kernel
 from .base import FeatureMap
 
 
-def compressors(p: int) -> int:
-    """Rows that a compression to p columns learns from: ten a column of its pool, within limits."""
+def compression_rows(p: int) -> int:
+    """Rows that a compression to p columns is fitted on: 40 per column, 10,000 to 20,000."""
     return min(max(10_000, 40 * p), 20_000)
 
 
@@ -33,12 +33,12 @@ class ExpansionMap(FeatureMap):
     A row infinitely far from the data, whose kernel with every row of it is 0, has features 0 and
     the residual k(0); no value of X is too large for `transform`.
 
-    A final subclass names what it learns from the rows whether compressed or not, and the basis it
-    makes of that.
+    A final subclass has two steps: `_shared_fit`, the same whether compressed or not, and `_basis`,
+    which makes the basis of it.
     """
 
     basis_: MercerBasis | LandmarkBasis
-    _lessons: dict[type, Any] | None = None
+    _shared_fits: dict[type, Any] | None = None
 
     def __init__(
         self,
@@ -62,31 +62,32 @@ class ExpansionMap(FeatureMap):
             check_columns("n_components", self.n_components, 2**11, maker)
 
     @abstractmethod
-    def _learn(self, X: Matrix) -> Any:
-        """What the compressed map and the plain one both learn from X."""
+    def _shared_fit(self, X: Matrix) -> Any:
+        """What the compressed map and the plain one both compute from X."""
 
     @abstractmethod
-    def _basis(self, X: Matrix, learnt: Any) -> MercerBasis | LandmarkBasis:
+    def _basis(self, X: Matrix, shared: Any) -> MercerBasis | LandmarkBasis:
         """The basis of as many columns as asked for."""
 
     def _build(self, X: Matrix) -> int:
-        lessons = {} if self._lessons is None else self._lessons
-        if type(self) not in lessons:
-            lessons[type(self)] = self._learn(X)
-        self.basis_ = self._basis(X, lessons[type(self)])
+        shared_fits = {} if self._shared_fits is None else self._shared_fits
+        if type(self) not in shared_fits:
+            shared_fits[type(self)] = self._shared_fit(X)
+        self.basis_ = self._basis(X, shared_fits[type(self)])
         self.signs_ = np.ones(self.basis_.n_columns)
         return self.basis_.n_columns
 
-    def _fit_sharing(self, X: Any, lessons: dict[type, Any]) -> Self:
-        """`fit`, with lessons that maps of its class share: they may be of more rows than X.
+    def _fit_sharing(self, X: Matrix, shared_fits: dict[type, Any]) -> Self:
+        """`fit` on validated rows with fits that maps of one class share, on X or more rows.
 
-        What landmarks draw for `compress` serves the plain map too, not the other way round.
+        Points that `Landmarks(compress=True)` draws serve the plain map too, not the other way
+        round.
         """
-        self._lessons = lessons
+        self._shared_fits = shared_fits
         try:
             return self._fit_validated(X)
         finally:
-            del self._lessons
+            del self._shared_fits
 
     def residual(self, X: Any) -> Floats:
         """r(x) = k(x, x) - |z(x)|^2 for each row: 0 where the features are exact, (n,).
@@ -165,15 +166,15 @@ class HermiteMercer(ExpansionMap):
 
     basis_: MercerBasis
 
-    def _learn(self, X: Matrix) -> Framing:
+    def _shared_fit(self, X: Matrix) -> Framing:
         return mercer.framing(self.kernel_, X)
 
-    def _basis(self, X: Matrix, learnt: Framing) -> MercerBasis:
+    def _basis(self, X: Matrix, shared: Framing) -> MercerBasis:
         width = 4 * self.n_components if self.compress else self.n_components
-        basis = mercer.hermite_mercer(self.kernel_, X, width, learnt)
+        basis = mercer.hermite_mercer(self.kernel_, X, width, shared)
         if not self.compress or basis.n_columns <= self.n_components:
             return basis
-        rows, most = X, compressors(self.n_components)
+        rows, most = X, compression_rows(self.n_components)
         if len(X) > most:
             drawn = generator(self.random_state).choice(len(X), most, replace=False)
             rows = X[np.sort(drawn)]
@@ -203,15 +204,15 @@ class Landmarks(ExpansionMap):
 
     basis_: LandmarkBasis
 
-    def _learn(self, X: Matrix) -> PointDraw:
+    def _shared_fit(self, X: Matrix) -> PointDraw:
         rng = generator(self.random_state)
         p = min(self.n_components, len(X))
         check_memory(24 * p**2, f"n_components={p:,} landmarks", "use fewer columns")
         return landmarks.draw(self.kernel_, X, p, rng, compress=self.compress)
 
-    def _basis(self, X: Matrix, learnt: PointDraw) -> LandmarkBasis:
+    def _basis(self, X: Matrix, shared: PointDraw) -> LandmarkBasis:
         return landmarks.landmarks_of(
-            self.kernel_, learnt, self.n_components, compress=self.compress
+            self.kernel_, shared, self.n_components, compress=self.compress
         )
 
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
