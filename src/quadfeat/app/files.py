@@ -86,7 +86,7 @@ def fit_map(
     if data.columns is not None:
         features.feature_names_in_ = np.array(data.columns, dtype=object)
     if data.first_index is not None:
-        features._first_index = data.first_index
+        features.first_index = data.first_index
     save(features, out)
     return features
 
@@ -125,7 +125,7 @@ def transform_file(made: Any, path: Path, out: Path) -> int:
         raise ValueError("a kernel has no features; give a map, or a model, which has one")
     features: FeatureMap = made if isinstance(made, FeatureMap) else made.features_
     names = [f"z{i}" for i in range(features.n_columns_)]
-    return _mapped(made, features._features, path, out, names)
+    return _mapped(made, features.features_of, path, out, names)
 
 
 def _mapped(

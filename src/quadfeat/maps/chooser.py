@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
 
 from .. import _rows
-from .._checks import check_choice, check_count, check_positive, generator
+from .._checks import Constraint, check_choice, check_count, check_positive, generator, optional
 from .._rows import corners
 from .._typing import Floats, Matrix
 from ..accuracy.axis_cells import ROUNDING
@@ -61,21 +62,26 @@ class KernelFeatures(FeatureMap):
     n_components : int or None
         Columns; None is 256, or what `tol` needs up to `max_components`.
     tol : float or None
-        The error, relative to k(0), that the map must stay below: proven over the box of the data
-        where a grid can be certified, else with 95% confidence for at least 99.9% of pairs;
-        `report_.reason` tells which. An error says so if no map within the width does.
-    max_components : int
+        The largest error, relative to k(0): proven over the box of the data where a grid can be
+        certified, else with 95% confidence for at least 99.9% of pairs; `report_.reason` says
+        which. `fit` raises a ValueError if no map within the width meets it.
+    max_components : int, columns, at most, where `tol` chooses them
     shift_invariant : bool
-        Only maps whose kernel depends on x - y alone: they serve data that moves away from what
-        `fit` saw, and cost more error where it does not.
+        Only maps whose approximate kernel depends on x - y alone: for data that moves away from
+        the rows of `fit`; more error where it does not.
     criterion : "rms" or "max"
-        Judge by the RMS error, or by the largest.
+        Compare candidates by the RMS error, or by the largest.
     random_state : int, RandomState or None
 
     Attributes
     ----------
-    map_ : the fitted map
-    report_ : what was tried and why this was chosen
+    map_ : FeatureMap, the fitted map that was chosen
+    report_ : Report, what was tried and why this was chosen
+    kernel_ : Kernel, with its numbers resolved on X
+    signs_ : (n_columns_,), +1 or -1 per column: those of `map_`
+    n_columns_ : int, columns of the features
+    n_features_in_ : int, columns of X
+    feature_names_in_ : (n_features_in_,), names of the columns of X, if all have one
 
     Examples
     --------
@@ -106,12 +112,16 @@ class KernelFeatures(FeatureMap):
         self.criterion = criterion
         self.random_state = random_state
 
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        "n_components": optional(partial(check_count, example=256)),
+        "max_components": partial(check_count, example=8192),
+        "tol": optional(partial(check_positive, example="1e-3")),
+        "criterion": partial(check_choice, choices=("rms", "max")),
+    }
+
     def _check(self) -> None:
-        if self.n_components is not None:
-            check_count("n_components", self.n_components, example=256)
-        check_count("max_components", self.max_components, example=8192)
+        super()._check()
         if self.tol is not None:
-            check_positive("tol", self.tol, example="1e-3")
             if self.tol >= 1:
                 raise ValueError(
                     f"tol={self.tol:g} is an error relative to k(0), of which nothing is left at "
@@ -122,7 +132,6 @@ class KernelFeatures(FeatureMap):
                     f"tol={self.tol:g} is below the {ROUNDING:.1g} of k(0) that rounding leaves; "
                     f"give a larger one such as 1e-12"
                 )
-        check_choice("criterion", self.criterion, ("rms", "max"))
 
     def _build(self, X: Matrix) -> int:
         return self._build_on(X, X)
@@ -318,6 +327,11 @@ class KernelFeatures(FeatureMap):
         return (
             None if counts is None else DenseGrid(self.kernel_, n_points=counts)._fit_validated(X)
         )
+
+    def moved_to(self, origin: Floats) -> Self:
+        """As of every map, with `map_`, which may be used by itself."""
+        self.map_.moved_to(origin)
+        return super().moved_to(origin)
 
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
         self.map_._evaluate(X, out)

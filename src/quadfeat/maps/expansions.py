@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _engine
-from .._checks import check_columns, check_count, check_memory, generator
+from .._checks import check_columns, check_memory, generator
 from .._engine.plans import MercerBasis
 from .._typing import Floats, Matrix
 from ..accuracy.axis_cells import ROUNDING
@@ -19,7 +19,7 @@ from ..constructions import compression, landmarks, mercer
 from ..constructions.landmarks import LandmarkBasis, PointDraw
 from ..constructions.mercer import Framing
 from ..kernels.base import Kernel
-from .base import FeatureMap
+from .base import COLUMNS, FeatureMap
 
 
 def compression_rows(p: int) -> int:
@@ -28,10 +28,10 @@ def compression_rows(p: int) -> int:
 
 
 class ExpansionMap(FeatureMap):
-    """A map around the data: k - z.z is positive semi-definite, so a residual bounds its error.
+    """An expansion around the data: k - z.z is positive semi-definite, so a residual bounds it.
 
-    A row infinitely far from the data, whose kernel with every row of it is 0, has features 0 and
-    the residual k(0); no value of X is too large for `transform`.
+    A row infinitely far from the data has features 0 and the residual k(0); no value of X is too
+    large for `transform`.
 
     A final subclass has two steps: `_shared_fit`, the same whether compressed or not, and `_basis`,
     which makes the basis of it.
@@ -53,10 +53,12 @@ class ExpansionMap(FeatureMap):
         self.compress = compress
         self.random_state = random_state
 
-    _most_columns = 2**16  # some minutes, as are 2**11 compressed ones of a wider pool
+    _most_columns = 2**16  # takes minutes, as do 2**11 compressed columns
+
+    _constraints = COLUMNS
 
     def _check(self) -> None:
-        check_count("n_components", self.n_components, example=256)
+        super()._check()
         if self.compress:
             maker = f"{type(self).__name__}(compress=True)"
             check_columns("n_components", self.n_components, 2**11, maker)
@@ -92,8 +94,8 @@ class ExpansionMap(FeatureMap):
     def residual(self, X: Any) -> Floats:
         """r(x) = k(x, x) - |z(x)|^2 for each row: 0 where the features are exact, (n,).
 
-        |k(x, y) - z(x) . z(y)| <= sqrt(r(x) r(y)) for all rows, seen or not; a row unlike the data
-        of `fit` shows by a large residual.
+        |k(x, y) - z(x) . z(y)| <= sqrt(r(x) r(y)) for all rows; a row unlike the data of `fit` has
+        a large residual.
         """
         parts = [self._missing(block) for block in self.transform_blocks(X)]
         return np.maximum(np.concatenate(parts), 0.0)
@@ -103,16 +105,16 @@ class ExpansionMap(FeatureMap):
         return self._at_zero() - np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
 
     def _rounding(self, Z: Matrix) -> Floats:
-        """What rounding may add to the residual, and so to the error, at rows of features."""
+        """A bound of what rounding adds to the residual, and so to the error, (n,)."""
         return np.full(len(Z), ROUNDING * self._at_zero())
 
     def _worst(self, X: Floats) -> float:
-        """The largest residual of rows and of what rounding may add, relative to k(0)."""
-        worst = [
+        """The largest residual of rows, with rounding, relative to k(0)."""
+        largest = [
             float((np.maximum(self._missing(block), 0.0) + self._rounding(block)).max())
             for block in self._blocks(X)
         ]
-        return max(worst) / self._at_zero()
+        return max(largest) / self._at_zero()
 
     def _at_zero(self) -> float:
         check_is_fitted(self)
@@ -129,8 +131,8 @@ class ExpansionMap(FeatureMap):
     def _largest_anywhere(self) -> float:
         # k - z.z and z.z are positive semi-definite, so the residual is between 0 and k(0), its
         # value where all features are 0.
-        nowhere = np.zeros((1, self.n_columns_))
-        return 1.0 + float(self._rounding(nowhere)[0]) / self._at_zero()
+        far_away = np.zeros((1, self.n_columns_))
+        return 1.0 + float(self._rounding(far_away)[0]) / self._at_zero()
 
     def _largest_error(self, X: Floats, Y: Floats) -> float:
         return float(np.sqrt(self._worst(X) * self._worst(Y)))
@@ -139,11 +141,11 @@ class ExpansionMap(FeatureMap):
 class HermiteMercer(ExpansionMap):
     """The largest eigenfunctions of the Gaussian kernel under a Gaussian fitted to the data.
 
-    Products of Hermite functions along principal directions (Fasshauer and McCourt, 2012), made
-    from the mean and covariance of the data, and one multiply per feature; of the largest ones,
-    those that are largest on rows of the data. On smooth data 10 to 10,000 times less error than
-    random Fourier features. It is not shift-invariant: data moved far away is seen worse, and
-    `residual` tells so. Tight clusters are better served by `Landmarks`.
+    Products of Hermite functions along principal directions (Fasshauer and McCourt, 2012), from
+    the mean and covariance of the data, one multiply per feature. Of the eigenfunctions with the
+    largest eigenvalues, those that are largest on rows of the data. On smooth data 10 to 10,000
+    times less error than random Fourier features. Not shift-invariant: rows far from the data have
+    larger errors, and larger `residual`s. For tight clusters use `Landmarks`.
 
     Parameters
     ----------
@@ -153,7 +155,16 @@ class HermiteMercer(ExpansionMap):
         Expand to four times the columns and project on the principal ones: less error on
         correlated or heavy-tailed data, for a product of 4 p x p per row. For p up to about 512.
     random_state : int, RandomState or None
-        Draws the rows that `compress` learns from: 40 a column, but 10,000 to 20,000.
+        Draws the rows that `compress` is fitted on: 40 per column, 10,000 to 20,000.
+
+    Attributes
+    ----------
+    kernel_ : Kernel, with its numbers resolved on X
+    signs_ : (n_columns_,), all +1
+    n_columns_ : int, columns of the features
+    basis_ : MercerBasis, the eigenfunctions
+    n_features_in_ : int, columns of X
+    feature_names_in_ : (n_features_in_,), names of the columns of X, if all have one
 
     Examples
     --------
@@ -189,8 +200,7 @@ class Landmarks(ExpansionMap):
 
     Points are drawn by randomly pivoted Cholesky and moved to the mean of the rows nearest to
     them: mostly 1.5 to 9 times less error than as many random rows, and up to 40 times where tails
-    are heavy. Follows clusters that no other map here can see. p kernel values and p^2 / 2
-    multiply-adds per row.
+    are heavy. The map for clustered data. p kernel values and p^2 / 2 multiply-adds per row.
 
     Parameters
     ----------
@@ -200,6 +210,15 @@ class Landmarks(ExpansionMap):
         Draw twice the points and project on the principal directions: less error, two to four
         times the cost.
     random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    kernel_ : Kernel, with its numbers resolved on X
+    signs_ : (n_columns_,), all +1
+    n_columns_ : int, columns of the features
+    basis_ : LandmarkBasis, the points and the projection of kernel values with them
+    n_features_in_ : int, columns of X
+    feature_names_in_ : (n_features_in_,), names of the columns of X, if all have one
     """
 
     basis_: LandmarkBasis
@@ -224,7 +243,7 @@ class Landmarks(ExpansionMap):
     def _rounding(self, Z: Matrix) -> Floats:
         """The rounding of z = W' k(P, x), which is large where W is, with W' K W = 1.
 
-        With c(x) = W z(x), and e_x what is left of k(x, .) when c_i(x) k(P_i, .) are taken away,
+        With c(x) = W z(x), and e_x = k(x, .) - sum_i c_i(x) k(P_i, .),
 
             k(x, y) - z(x) . z(y) = <e_x, e_y> + z(x) . g(y) + g(x) . z(y) - z(x)' F z(y)
 

@@ -186,4 +186,4 @@ def cost_per_row(fitted: FeatureMap) -> float:
         product = p / 2 if fitted.basis_.triangular else p
         return float(len(fitted.basis_.points) * (fitted.n_features_in_ + 10 + product))
     assert isinstance(fitted, FourierMap)
-    return 10.0 * p + sum(rule.nodes.size for rule in fitted._group_rules)
+    return 10.0 * p + sum(rule.nodes.size for rule in fitted._rules_by_group)
