@@ -78,7 +78,6 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if "__init__" in vars(cls):
             cls.__init__ = with_kernel_hint(cls.__init__, "{}")  # type: ignore[method-assign]
 
-    @on_one_thread
     def fit(self, X: Any, y: Any = None) -> Self:
         """Resolve the kernel on X and build the map.
 
@@ -90,6 +89,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         check_plain("X", X, dates=True)
         return self._fit_validated(validate_data(self, X, accept_sparse="csr", dtype=_PRECISIONS))
 
+    @on_one_thread
     def _fit_validated(self, X: Any) -> Self:
         """`fit` on rows that were validated: an array of floats, or a CSR matrix."""
         self.n_features_in_ = X.shape[1]
