@@ -40,8 +40,8 @@ from ..numerics.blas import on_one_thread, one_thread
 COLUMNS: Mapping[str, Constraint] = {"n_components": partial(check_count, example=256)}
 _PRECISIONS = [np.dtype(np.float64), np.dtype(np.float32)]
 _SMALL = 2**20  # bytes of features, below which the memory of the machine is not looked up
-# Rows times entries of a matrix, up to which BLAS multiplies them on one thread by itself: OpenBLAS
-# uses several from 9216 on (interface/gemv.c). To ask it to takes as long as a row's features.
+# Rows times entries of a factor, up to which BLAS uses one thread without being told to: OpenBLAS
+# uses several from 9216 on (interface/gemv.c). Setting its threads takes as long as one row.
 _UNTHREADED = 2**13
 
 

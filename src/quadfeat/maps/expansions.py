@@ -194,6 +194,12 @@ class HermiteMercer(ExpansionMap):
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
         _engine.mercer(X, self.basis_, out)
 
+    def _largest_factor(self) -> float:
+        expansion, *others = self.basis_.expansions
+        factors = (expansion.rotation, expansion.mixing, expansion.projection)
+        sizes = [factor.size for factor in (*factors, self.basis_.projection) if factor is not None]
+        return np.inf if others else max(sizes)
+
 
 class Landmarks(ExpansionMap):
     """Nystroem features of well-chosen points, for every kernel.
