@@ -107,7 +107,7 @@ def fit_map(
     if data.columns is not None:
         features.feature_names_in_ = np.array(data.columns, dtype=object)
     if data.first_index is not None:
-        features._first_index = data.first_index
+        features.first_index = data.first_index
     return features
 
 
@@ -145,7 +145,7 @@ def transform_file(fitted: Any, path: Path, out: Path) -> int:
         raise ValueError("a kernel has no features; give a map, or a model, which has one")
     features: FeatureMap = fitted if isinstance(fitted, FeatureMap) else fitted.features_
     names = [f"z{i}" for i in range(features.n_columns_)]
-    return _mapped(fitted, features._features, path, out, names)
+    return _mapped(fitted, features.features_of, path, out, names)
 
 
 def _mapped(

@@ -34,7 +34,6 @@ from ..data.sources import is_blocks, source
 from ..data.summary import Summary, distinct_rows
 from ..kernels.base import Kernel
 from ..maps.base import FeatureMap
-from ..maps.chooser import KernelFeatures
 from ..numerics.blas import on_one_thread
 from .cluster import open_stream
 from .kernel_learning import seeded, tune_bandwidth
@@ -192,7 +191,7 @@ class KernelModel(BaseEstimator, ABC):
                 f"None, got {self.features!r}"
             )
         if self.features is not None:
-            self.features._check_parameters()
+            self.features.check_parameters()
         if isinstance(self.alpha, str):
             check_choice("alpha", self.alpha, ("auto",))
         else:
@@ -273,9 +272,7 @@ class KernelModel(BaseEstimator, ABC):
             features.set_params(kernel=kernel)
         self.features_ = features.fit(distinct)
         if origin is not None:
-            self.features_._origin = origin
-            if isinstance(self.features_, KernelFeatures):
-                self.features_.map_._origin = origin
+            self.features_.moved_to(origin)
         self.n_features_in_ = distinct.shape[1]
 
     def _precision(self, X: Matrix) -> Any:

@@ -100,7 +100,7 @@ def lazily(method: Callable[..., Any]) -> Callable[..., Any]:
                 f"{method.__name__} of a Dask collection takes no other argument; use "
                 f"X.map_partitions or X.map_blocks with the model's method"
             )
-        origin = self.features_._origin
+        origin = self.features_.origin
         row = np.zeros(self.n_features_in_) if origin is None else origin
         return _mapped(functools.partial(method, self), X, row)
 

@@ -121,11 +121,11 @@ class ErrorDisplay:
         """Draw the error of pairs of rows of X against the distance between them."""
         check_count("n_pairs", n_pairs, example=4000)
         rng = generator(random_state)
-        every = estimator._dense(X)
+        every = estimator.dense_rows(X)
         rows = every[rng.permutation(len(every))[: int(np.sqrt(2 * n_pairs)) + 2]]
         left, right = np.triu_indices(len(rows), 1)
         gaps = np.linalg.norm(rows[left] - rows[right], axis=1)
-        Z = estimator._features(rows)
+        Z = estimator.features_of(rows)
         errors = np.abs((Z * estimator.signs_) @ Z.T - estimator.kernel_(rows))[left, right]
         try:
             promised = float(estimator.certificate(X).value)

@@ -129,7 +129,7 @@ def multiplies(shape: Shape, title: str, columns: int) -> int:
 
 
 def _by_engine(features: FourierMap, X: Array) -> Callable[[], object]:
-    plan = features._plan
+    plan = features.plan
     if not isinstance(plan, FourierPlan):
         raise TypeError(f"only maps of plain nodes are timed here, got {features!r}")
     out = touched(len(X), plan.n_columns, np.float32)
