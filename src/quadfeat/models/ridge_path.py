@@ -56,7 +56,7 @@ class RidgePath:
         return np.maximum(total - explained - alpha * penalty, np.finfo(float).eps * total)
 
     def evidence(self, alphas: Floats) -> Floats:
-        """The restricted likelihood of each alpha as a variance: lower is better. Not for signed maps.
+        """The restricted likelihood of each alpha as a variance: lower is better; not if signed.
 
         exp(-2 log L / (n - m)) of the restricted likelihood L of weights v ~ N(0, s^2 / alpha I)
         and noise of variance s^2, each target with its own most likely s^2 (Patterson and Thompson,
