@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import quadfeat as qf
-from quadfeat.data.iterators import IteratorSource
 from quadfeat.data.sources import source
 
 
@@ -43,22 +42,6 @@ def test_one_impossible_weight_in_a_stream_is_refused(weight, told, rng):
     with pytest.raises(ValueError, match="sample_weight") as refusal:
         qf.KernelRegressor().fit([(X, X[:, 0], weights)])
     assert told in str(refusal.value)
-
-
-def test_an_iterator_is_read_beforehand_only_as_far_as_a_sample_needs(monkeypatch):
-    monkeypatch.setattr("quadfeat.data.sampling._ROWS", 100)
-    read = []
-
-    def blocks():
-        for number in range(20):
-            read.append(number)
-            yield np.full((30, 2), number), np.full(30, number)
-
-    once = IteratorSource.of(blocks())
-    assert len(read) == 4
-    assert sum(len(block) for block in once.head.blocks()) == 120
-    whole = np.concatenate([block.y for block in once.whole.blocks()])
-    assert np.array_equal(whole, np.repeat(np.arange(20), 30))
 
 
 def test_dates_are_labels_with_weights_of_their_own(rng):

@@ -1,4 +1,4 @@
-"""Laws of the models: scikit-learn's own, the dense textbook formulas, blocks and batches."""
+"""Laws of both models: scikit-learn's own, blocks, batches and streams, dtypes, errors."""
 
 import pickle
 
@@ -6,16 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from scipy.special import logsumexp
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
-from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import quadfeat as qf
-from quadfeat.data import summary
-from quadfeat.models.calibration import _PRIOR
 from quadfeat.numerics.factorisations import InPlaceCholesky, factor_raised
+
+from .maps import fixed
 
 SMALL = qf.HermiteMercer(n_components=16)
 
@@ -32,138 +29,6 @@ def test_scikit_learn_s_own_checks_pass(estimator, check):
     check(estimator)
 
 
-@pytest.fixture
-def waves(rng):
-    X = rng.normal(size=(300, 3))
-    return X, np.sin(2 * X).sum(axis=1) + 0.1 * rng.normal(size=300)
-
-
-def fixed(n=40):
-    return qf.HermiteMercer(qf.Gaussian(0.3), n_components=n)
-
-
-# --- against the dense formulas -------------------------------------------------------------------
-def test_mean_and_deviation_are_those_of_the_gaussian_process(waves):
-    X, y = waves
-    model = qf.KernelRegressor(fixed(), alpha=0.2).fit(X, y)
-    Z, new = model.features_.transform(X), model.features_.transform(X[:20] + 0.1)
-    A = np.column_stack([Z, np.ones(300)])
-    penalty = 0.2 * np.diag([1.0] * Z.shape[1] + [0.0])
-    inverse = np.linalg.inv(A.T @ A + penalty)
-    H = A @ inverse @ A.T
-    noise = ((y - H @ y) ** 2).sum() / (300 - np.trace(H))
-    rows = np.column_stack([new, np.ones(20)])
-    mean, deviation = model.predict(X[:20] + 0.1, return_std=True)
-    np.testing.assert_allclose(mean, rows @ inverse @ A.T @ y, rtol=1e-8)
-    assert model.noise_ == pytest.approx(noise, rel=1e-8)
-    np.testing.assert_allclose(
-        deviation, np.sqrt(noise * np.einsum("ij,jk,ik->i", rows, inverse, rows)), rtol=1e-8
-    )
-
-
-def test_the_noise_is_found(waves):
-    X, y = waves
-    model = qf.KernelRegressor(fixed(200)).fit(X, y)
-    assert {each.judge for each in model.tuning_} == {"leave-one-out"}
-    assert model.noise_ == pytest.approx(0.01, rel=0.4)  # 0.01 +- 2 * sqrt(2 / 100 left) of it
-
-
-def test_signed_maps_equal_the_dense_indefinite_ridge(waves):
-    X, y = waves
-    features = qf.SparseGrid(qf.Gaussian(0.1), level=2, weights="signed")
-    model = qf.KernelRegressor(features, alpha=0.5, fit_intercept=False).fit(X, y)
-    assert (model.features_.signs_ < 0).any()
-    K = model.features_.approximate_kernel(X)
-    dense = K @ np.linalg.solve(K + 0.5 * np.eye(300), y)
-    np.testing.assert_allclose(model.predict(X), dense, atol=1e-8 * np.abs(dense).max())
-    with pytest.raises(ValueError, match="without negative weights"):
-        model.predict(X, return_std=True)
-    assert qf.KernelRegressor(features).fit(X, y).score(X, y) > 0.5
-
-
-def test_wide_maps_find_alpha_one_factorisation_at_a_time(waves, monkeypatch):
-    X, y = waves
-    monkeypatch.setattr("quadfeat.models.ridge_path.MAX_PATH", 16)
-    wide = qf.KernelRegressor(fixed()).fit(X, y)
-    tried = {each.value: each.score for each in wide.tuning_}
-    assert {each.judge for each in wide.tuning_} == {"leave-one-out"}
-    assert tried[wide.alpha_] <= 1.001 * min(tried.values())
-    Z = wide.features_.transform(X)
-    centred = Z - Z.mean(axis=0)
-    gram = centred.T @ centred + wide.alpha_ * np.eye(Z.shape[1])
-    H = centred @ np.linalg.solve(gram, centred.T) + 1 / 300
-    left_out = (y - y.mean() - (H - 1 / 300) @ (y - y.mean())) / (1 - np.diag(H))
-    assert tried[wide.alpha_] == pytest.approx(np.mean(left_out**2), rel=1e-6)
-    np.testing.assert_allclose(
-        wide.coef_, np.linalg.solve(gram, centred.T @ (y - y.mean())), rtol=1e-6, atol=1e-9
-    )
-
-
-def test_a_path_of_alphas_ends_where_its_best_alone_does(waves):
-    X, y = waves
-    path = qf.KernelRegressor(fixed(), alpha=[1e-3, 1e-1, 10.0]).fit(X, y)
-    alone = qf.KernelRegressor(fixed(), alpha=path.alpha_).fit(X, y)
-    assert np.array_equal(path.coef_, alone.coef_)
-    scores = {each.value: each.score for each in path.tuning_}
-    assert path.alpha_ == min(scores, key=scores.get)
-
-
-# --- the other losses -----------------------------------------------------------------------------
-@pytest.mark.parametrize("classes", [2, 4])
-@pytest.mark.parametrize("alpha", [0.05, 2.0])
-def test_squared_hinge_reaches_the_optimum_of_linear_svc(waves, classes, alpha):
-    X, y = waves
-    codes = np.digitize(y, [0.0] if classes == 2 else [-1.0, 0.0, 1.0])
-    ours = qf.KernelClassifier(fixed(), loss="squared_hinge", alpha=alpha, fit_intercept=False).fit(
-        X, codes
-    )
-    Z = ours.features_.transform(X)
-    theirs = LinearSVC(C=1 / alpha, dual=False, fit_intercept=False, tol=1e-12, max_iter=100_000)
-
-    def loss(W):
-        signs = np.where(codes[:, None] == np.arange(classes), 1, -1)[:, -len(W) :]
-        return (np.maximum(0, 1 - signs * (Z @ W.T)) ** 2).sum() + alpha / 2 * (W**2).sum()
-
-    assert loss(ours.coef_) <= loss(theirs.fit(Z, codes).coef_) * (1 + 1e-6)
-
-
-@pytest.mark.parametrize("classes", [2, 4])
-@pytest.mark.parametrize("alpha", [0.05, 2.0])
-def test_logistic_reaches_the_optimum_of_logistic_regression(waves, classes, alpha):
-    X, y = waves
-    codes = np.digitize(y, [0.0] if classes == 2 else [-1.0, 0.0, 1.0])
-    ours = qf.KernelClassifier(fixed(), loss="logistic", alpha=alpha).fit(X, codes)
-    Z = ours.features_.transform(X)
-    theirs = LogisticRegression(C=1 / alpha, tol=1e-10, max_iter=10_000).fit(Z, codes)
-
-    def loss(W, P):
-        return -np.log(P[np.arange(300), codes]).sum() + alpha / 2 * (W**2).sum()
-
-    best = loss(theirs.coef_, theirs.predict_proba(Z))
-    assert loss(ours.coef_, ours.predict_proba(X)) <= best * (1 + 1e-6)
-
-
-def test_a_rank_is_kept_and_beats_the_truncated_full_solution(rng):
-    X = rng.normal(size=(600, 4))
-    codes = (X @ rng.normal(size=(4, 12)) + rng.gumbel(size=(600, 12))).argmax(axis=1)
-    full = qf.KernelClassifier(fixed(), loss="logistic", alpha=0.5).fit(X, codes)
-    low = clone(full).set_params(rank=3).fit(X, codes)
-    assert np.linalg.matrix_rank(low.coef_, tol=1e-8) == 3
-    Z = low.features_.transform(X)
-
-    def loss(W, b):
-        scores = Z @ W.T + b
-        value = np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(600), codes]
-        return value.sum() + 0.25 * (W**2).sum()
-
-    left, values, right = np.linalg.svd(full.coef_, full_matrices=False)
-    truncated = (left[:, :3] * values[:3]) @ right[:3]
-    best = loss(full.coef_, full.intercept_)
-    assert best < loss(low.coef_, low.intercept_)
-    gap = loss(truncated, full.intercept_) - best
-    assert loss(low.coef_, low.intercept_) - best < 0.9 * gap
-
-
 def test_a_metric_is_positive_where_rounding_made_its_gram_indefinite(rng):
     # One column many times over: the products of float32 features have eigenvalues below zero.
     Z = (rng.normal(100, 1, (50, 1)) * rng.uniform(0.5, 1.5, (1, 400))).astype(np.float32)
@@ -173,59 +38,6 @@ def test_a_metric_is_positive_where_rounding_made_its_gram_indefinite(rng):
     cholesky = InPlaceCholesky(gram)
     factor_raised(cholesky, 0.0)
     assert (np.einsum("ij,ij->j", b, cholesky.solve(b)) > 0).all()
-
-
-@pytest.mark.parametrize("loss", ["ridge", "squared_hinge", "logistic"])
-def test_class_weights_are_sample_weights(waves, loss):
-    X, y = waves
-    codes = np.digitize(y, [0.5])
-    model = qf.KernelClassifier(fixed(), loss=loss, alpha=0.5, class_weight={0: 1, 1: 3})
-    by_class = model.fit(X, codes).coef_
-    plain = clone(model).set_params(class_weight=None)
-    by_row = plain.fit(X, codes, sample_weight=np.where(codes, 3.0, 1.0)).coef_
-    np.testing.assert_allclose(by_class, by_row, rtol=1e-6, atol=1e-8)
-
-
-def test_a_ridge_classifier_takes_the_alpha_of_the_least_log_loss_of_rows_left_out(rng):
-    X = rng.normal(size=(60, 2))
-    y = (X[:, 0] * X[:, 1] > 0).astype(int) + (X[:, 0] > 1)
-    model = qf.KernelClassifier(fixed(20), alpha=[0.01, 1.0, 100.0]).fit(X, y)
-    Z = model.features_.transform(X)
-    signs = np.where(y[:, None] == np.arange(3), 1.0, -1.0)
-
-    def left_out(alpha, i):
-        others = np.arange(60) != i
-        kept, mean = Z[others], Z[others].mean(axis=0)
-        centred = kept - mean
-        gram = centred.T @ centred + alpha * np.eye(Z.shape[1])
-        W = np.linalg.solve(gram, centred.T @ signs[others])
-        return (Z[i] - mean) @ W + signs[others].mean(axis=0)
-
-    def log_loss(alpha):
-        scores = np.array([left_out(alpha, i) for i in range(60)])
-        slopes = np.geomspace(0.01, 100, 40_000)
-        own = scores[np.arange(60), y]
-        losses = [np.mean(logsumexp(slope * scores, axis=1) - slope * own) for slope in slopes]
-        prior = _PRIOR / 2 * (slopes * np.abs(scores).max()) ** 2 / 60
-        return losses[np.argmin(losses + prior)]
-
-    expected = {alpha: log_loss(alpha) for alpha in (0.01, 1.0, 100.0)}
-    assert model.alpha_ == min(expected, key=expected.get)
-    for each in model.tuning_:
-        # The slope is found exactly, and on a fine grid here.
-        assert each.score == pytest.approx(expected[each.value], rel=1e-4)
-
-
-def test_probabilities_of_ridge_are_calibrated_on_rows_it_did_not_see(rng):
-    X = rng.normal(size=(4000, 2))
-    truth = 1 / (1 + np.exp(-3 * np.sin(2 * X).sum(axis=1)))
-    y = rng.uniform(size=4000) < truth
-    P = qf.KernelClassifier(fixed()).fit(X[:2000], y[:2000]).predict_proba(X[2000:])
-    np.testing.assert_allclose(P.sum(axis=1), 1.0, rtol=1e-12)
-    assert np.abs(P[:, 1] - truth[2000:]).mean() < 0.08
-    log_loss = -np.log(P[np.arange(2000), y[2000:].astype(int)]).mean()
-    best = -np.log(np.where(y, truth, 1 - truth))[2000:].mean()
-    assert log_loss < best + 0.03
 
 
 # --- blocks, batches, streams ---------------------------------------------------------------------
@@ -263,18 +75,6 @@ class _Frozen(qf.FeatureMap):
 
     def __sklearn_clone__(self):
         return _Frozen(self.fitted)
-
-
-def test_batches_of_a_classifier_may_lack_classes_that_were_named(waves):
-    X, y = waves
-    codes = np.digitize(np.sort(y), [-1.0, 1.0])
-    model = qf.KernelClassifier(fixed(), alpha=0.1)
-    model.partial_fit(X[:150], codes[:150], classes=[0, 1, 2]).partial_fit(X[150:], codes[150:])
-    assert model.predict_proba(X).shape == (300, 3)
-    with pytest.raises(ValueError, match="not among classes_"):
-        model.partial_fit(X, codes + 5)
-    with pytest.raises(AttributeError, match="partial_fit"):
-        qf.KernelClassifier(loss="logistic").partial_fit(X, codes)
 
 
 @pytest.mark.parametrize("loss", ["ridge", "squared_hinge", "logistic"])
@@ -328,7 +128,7 @@ def test_rows_too_large_for_the_dtype_are_named(waves, form):
 
 
 def test_a_long_iterator_is_read_once_by_ridge_and_refused_by_passes(waves, monkeypatch):
-    monkeypatch.setattr(summary, "sample_size", lambda n_columns: 300)  # so many are long
+    monkeypatch.setattr("quadfeat.data.sampling._ROWS", 300)  # so many are long
     X, y = waves
     codes = np.digitize(y, [-1.0, 1.0])
     pieces = [(X[i : i + 70], codes[i : i + 70]) for i in range(0, 300, 70)]
@@ -348,25 +148,6 @@ def test_csr_is_the_same_as_dense(waves):
     np.testing.assert_allclose(
         other.predict(sparse.csr_array(thin)), dense.predict(thin), atol=1e-10
     )
-
-
-def test_a_large_mean_of_the_target_costs_no_digits(waves):
-    X, y = waves
-    X = X.astype(np.float32)
-    plain = qf.KernelRegressor(fixed(), alpha=0.1).fit(X, y)
-    moved = qf.KernelRegressor(fixed(), alpha=0.1).fit(X, y + 1e6)
-    # y + 1e6 itself has lost 6 digits of 16; single precision products see the rest only.
-    np.testing.assert_allclose(moved.predict(X) - 1e6, plain.predict(X), atol=1e-4)
-
-
-def test_several_targets_are_fitted_as_each_alone(waves):
-    X, y = waves
-    both = qf.KernelRegressor(fixed(), alpha=0.1).fit(X, np.column_stack([y, -2 * y]))
-    alone = qf.KernelRegressor(fixed(), alpha=0.1).fit(X, y)
-    mean, deviation = both.predict(X, return_std=True)
-    single, spread = alone.predict(X, return_std=True)
-    np.testing.assert_allclose(mean, np.column_stack([single, -2 * single]), atol=1e-10)
-    np.testing.assert_allclose(deviation, np.column_stack([spread, 2 * spread]), rtol=1e-8)
 
 
 def test_a_kernel_that_was_given_is_never_changed(waves):
@@ -458,22 +239,6 @@ def test_a_batch_that_fails_leaves_no_trace(waves):
     with pytest.raises(ValueError, match="label 'z'"):
         model.partial_fit(X, np.where(y > 0, "z", "a"))
     assert np.array_equal(model._sums.gram, before)
-
-
-def test_weights_of_classes_that_are_not_there_are_refused_as_scikit_learn_does(waves):
-    X, y = waves
-    with pytest.raises(ValueError, match="not in class_weight"):
-        qf.KernelClassifier(fixed(), class_weight={0: 1, 7: 5}).fit(X, (y > 0).astype(int))
-
-
-def test_a_column_of_labels_is_taken_for_labels_and_several_are_not(waves):
-    X, y = waves
-    column = (y > 0)[:, None]
-    model = qf.KernelClassifier(fixed(), alpha=0.1).fit([(X, column)])
-    assert np.array_equal(model.predict(X), qf.KernelClassifier(fixed(), alpha=0.1).fit(
-        X, column[:, 0]).predict(X))  # fmt: skip
-    with pytest.raises(ValueError, match="one label per row"):
-        qf.KernelClassifier(fixed()).fit([(X, np.hstack([column, column]))])
 
 
 def test_no_rows_have_no_predictions(waves, tmp_path):
