@@ -1,4 +1,4 @@
-"""Blocks of one stream: the columns of the first by name, weights all or none, and no surprises."""
+"""Blocks of a stream: columns matched by name, one form for all, nothing dropped silently."""
 
 import dask
 import dask.dataframe as dd

@@ -5,6 +5,8 @@ import pytest
 from sklearn.base import clone
 
 import quadfeat as qf
+from quadfeat.data import archive
+from quadfeat.data.checkpoint import Checkpoint
 
 
 def _model(**options):
@@ -30,14 +32,24 @@ class _Stopped(Exception):
 
 def _stop_after_one_block(model, *given):
     """A fit that dies after the first write of its checkpoint."""
-    from quadfeat.data import archive as _archive
-
     with pytest.MonkeyPatch.context() as patch, pytest.raises(_Stopped):
-        write = _archive.write
+        write = archive.write
 
         def once(*arguments):
             write(*arguments)
             raise _Stopped
 
-        patch.setattr(_archive, "write", once)
+        patch.setattr(archive, "write", once)
         clone(model).fit(*given)
+
+
+def test_no_checkpoint_is_never_due_resumed_or_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    nothing, another = Checkpoint.none(), Checkpoint.none()
+    nothing.require("data", "these rows")
+    nothing.write("sums", 3, {"gram": np.eye(2)})
+    nothing.lasting["gram"] = np.eye(2)
+    assert not nothing.active and not nothing.exists and not nothing.due()
+    assert nothing.resume("sums") is None and not another.lasting
+    nothing.remove()
+    assert not any(tmp_path.iterdir())

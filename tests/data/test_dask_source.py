@@ -24,7 +24,7 @@ def _model(**options):
 
 
 class _Fickle:
-    """A partition that is other rows the second time it is computed."""
+    """A partition with other rows when it is computed for the third time."""
 
     def __init__(self, X):
         self._X, self._times = X, 0

@@ -24,7 +24,7 @@ def _model(**options):
 
 
 class Changing:
-    """A function whose later passes are not its first."""
+    """A function that returns other blocks in later passes."""
 
     def __init__(self, blocks, later):
         self._blocks, self._later, self._passes = blocks, later, 0

@@ -73,6 +73,7 @@ def test_an_iterator_is_read_beforehand_only_as_far_as_a_sample_needs(monkeypatc
 
     once = IteratorSource.of(blocks())
     assert len(read) == 4
+    assert not once.summary(labels=False).of_all and once.n_rows is None
     assert sum(len(block) for block in once.head.blocks()) == 120
     whole = np.concatenate([block.y for block in once.whole.blocks()])
     assert np.array_equal(whole, np.repeat(np.arange(20), 30))

@@ -1,4 +1,4 @@
-"""Data in blocks: one partition, whatever holds the rows, and errors that name the place."""
+"""Every container gives the same blocks, and errors name file, column and row."""
 
 import sys
 

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import quadfeat as qf
+from quadfeat.models.base import fit_keeping_checkpoint
 from quadfeat.numerics.factorisations import InPlaceCholesky, factor_raised
 
 from .maps import fixed
@@ -60,7 +61,7 @@ def test_a_fit_forgets_the_batches_before_it(waves):
 
 
 class _Frozen(qf.FeatureMap):
-    """A map that was fitted before and learns nothing more."""
+    """A map that was fitted before and is not fitted again."""
 
     def __init__(self, fitted):
         self.fitted = fitted
@@ -248,3 +249,25 @@ def test_no_rows_have_no_predictions(waves, tmp_path):
     one = qf.KernelRegressor(fixed(), alpha=0.1).fit(names, y)
     assert one.predict(tmp_path / "none.csv").shape == (0,)
     assert qf.KernelClassifier(fixed()).fit(names, y > 0).predict(tmp_path / "none.csv").size == 0
+
+
+def test_a_checkpoint_may_outlive_the_fit_until_the_model_is_saved(waves, tmp_path):
+    path = tmp_path / "checkpoint"
+    model = qf.KernelRegressor(fixed(), alpha=0.3, checkpoint=path, checkpoint_interval=0.0)
+    checkpoint = fit_keeping_checkpoint(model, *waves)
+    assert path.exists()
+    checkpoint.remove()
+    assert not path.exists()
+    assert np.array_equal(model.coef_, clone(model).fit(*waves).coef_)
+
+
+@pytest.mark.parametrize("name", ["coef_", "n_features_in_", "_sums"])
+def test_a_model_whose_parts_do_not_fit_is_not_restored(name, waves):
+    X, y = waves
+    for model in (qf.KernelRegressor(fixed(), alpha=0.3), qf.KernelClassifier(fixed(), alpha=0.3)):
+        target = y if isinstance(model, qf.KernelRegressor) else np.digitize(y, [-1.0, 1.0])
+        model.partial_fit(X, target).restored()
+        other = clone(model).set_params(features=fixed(30)).partial_fit(X[:, :2], target)
+        setattr(model, name, getattr(other, name))
+        with pytest.raises(ValueError, match=r"coef_ does not fit|other columns|another map"):
+            model.restored()

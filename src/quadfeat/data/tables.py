@@ -63,14 +63,14 @@ def read_csv(path: Path, wanted: Wanted, rows: int) -> BatchReader:
     headless = not known and all(_is_number(name) for name in schema.names)
     every = [f"f{i}" for i in range(len(schema))] if headless else schema.names
     names = wanted.choose(path, every)
-    found = dict(zip(every, schema.types, strict=True))
+    kinds = dict(zip(every, schema.types, strict=True))
     types = {name: pa.float64() for name in [*names, *wanted.targets(), *weight_columns(wanted)]}
     for name in types:
-        if pa.types.is_boolean(found[name]):
+        if pa.types.is_boolean(kinds[name]):
             types[name] = pa.bool_()
-    texts = [name for name in wanted.targets() if not _is_numeric(found[name], pa)]
+    texts = [name for name in wanted.targets() if not _is_numeric(kinds[name], pa)]
     types |= dict.fromkeys(texts, pa.string())
-    if isinstance(wanted.target, str) and pa.types.is_integer(found[wanted.target]):
+    if isinstance(wanted.target, str) and pa.types.is_integer(kinds[wanted.target]):
         types[wanted.target] = pa.int64()
     options = csv.ReadOptions(
         use_threads=False,  # with threads, error messages do not always have a line number
