@@ -49,7 +49,7 @@ def test_a_fit_killed_at_random_moments_ends_in_the_same_bits(make, rows, tmp_pa
 
 
 class Breaking:
-    """Blocks that can be looked at once, and then cannot be read beyond the fifth (`last`)."""
+    """Blocks that the first pass reads whole, and later passes only up to the fifth (`last`)."""
 
     def __init__(self, X, y):
         self.X, self.y, self.whole, self.broken, self.last = X, y, 0, True, 5

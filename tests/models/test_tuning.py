@@ -1,4 +1,4 @@
-"""What is chosen for the user: bandwidths and penalties, on rows that did not fit them."""
+"""Choice of bandwidth and penalty, by likelihood, leave-one-out or validation rows."""
 
 import numpy as np
 import pytest
@@ -154,12 +154,12 @@ def sample(rng):
 
 def test_every_fifth_row_judges_what_the_others_fitted(sample):
     alpha, tried = tune_alpha("logistic", sample, 1, intercept=True)
-    judges, learners = np.arange(4, 100, 5), np.flatnonzero(np.arange(100) % 5 != 4)
+    validation, training = np.arange(4, 100, 5), np.flatnonzero(np.arange(100) % 5 != 4)
     for each in tried:
         model = LogisticRegression(C=1 / each.value, tol=1e-10, max_iter=10_000)
-        model.fit(sample.Z[learners], sample.y[learners])
-        P = model.predict_proba(sample.Z[judges])
-        loss = -np.log(P[np.arange(20), sample.y[judges]]).mean()
+        model.fit(sample.Z[training], sample.y[training])
+        P = model.predict_proba(sample.Z[validation])
+        loss = -np.log(P[np.arange(20), sample.y[validation]]).mean()
         assert each.score == pytest.approx(loss, rel=1e-3)
     scores = np.array([each.score for each in tried])
     assert alpha == tried[scores.argmin()].value
@@ -174,12 +174,12 @@ def test_rows_of_one_x_judge_together_and_weights_set_the_scale_of_alpha(sample)
     heavy = Rows(Z, sample.y, np.full(100, 7.0), group=group)
     ours, theirs = (tune_alpha("logistic", rows, 1, intercept=True) for rows in (pairs, heavy))
     assert theirs[0] == pytest.approx(7 * ours[0], rel=1e-12)
-    judges = group % 5 == 4
+    validation = group % 5 == 4
     for one, other in zip(ours[1], theirs[1], strict=True):
         assert one.score == pytest.approx(other.score, rel=1e-6)
         model = LogisticRegression(C=1 / one.value, tol=1e-10, max_iter=10_000)
-        model.fit(Z[~judges], sample.y[~judges])
-        P = model.predict_proba(Z[judges])[np.arange(20), sample.y[judges]]
+        model.fit(Z[~validation], sample.y[~validation])
+        P = model.predict_proba(Z[validation])[np.arange(20), sample.y[validation]]
         assert one.score == pytest.approx(-np.log(P).mean(), rel=1e-3)
 
 

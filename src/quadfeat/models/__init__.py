@@ -13,7 +13,7 @@ rows is never held.
 - `losses`: squared hinge and logistic loss, summed with their gradients
 - `descent`: their fits by L-BFGS, and the choice of their penalty
 - `tuning`: penalties to try, and which one is best; `Tried`, a value and its score
-- `kernel_learning`: choice of the bandwidth
+- `kernel_learning`: choice of the bandwidth; `centring`: columns that lie far from 0
 - `calibration`: scores to probabilities
 """
 

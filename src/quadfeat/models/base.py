@@ -35,6 +35,7 @@ from ..data.summary import Summary, distinct_rows
 from ..kernels.base import Kernel
 from ..maps.base import FeatureMap
 from ..numerics.blas import on_one_thread
+from .centring import far_origin
 from .cluster import open_stream
 from .kernel_learning import seeded, tune_bandwidth
 from .ridge import RidgeFit, Score, fit_ridge, ridge_sums
@@ -47,10 +48,6 @@ MEAN_ROWS = 2000  # of the sample, to centre targets by
 LEFT_OUT_FEATURES = 2**22  # n p up to which a regressor leaves every row out in turn
 _TUNING_ROWS = 5000  # of the sample, to choose a bandwidth on
 _SAMPLE_WORK = 5e11  # multiply-adds to leave rows of the sample out in turn
-_ORIGIN_ROWS = 200  # of the sample, to find the median of each column
-# A column whose median is further from 0 than this many interquartile ranges is centred, since its
-# features would lose digits. At the limit, differences have 20 bits left in float32, 32 in float64.
-_FAR = {"float32": 2.0**3, "float64": 2.0**20}
 _PREDICTED = 2**25  # bytes of features at a time when predicting
 
 
@@ -247,7 +244,8 @@ class KernelModel(BaseEstimator, ABC):
             raise ValueError("1 sample is too few to choose alpha by; give alpha a number")
         features = seeded(self.features)
         rows = self._weighted(summary.drawn).X
-        origin, dtype = self._origin(rows), self._precision(rows)
+        dtype = self._precision(rows)
+        origin = far_origin(rows, dtype)
         distinct = moved(distinct_rows(rows), origin, dtype)
         if len(distinct) > 1 and not (distinct != distinct[0]).any():
             raise ValueError(
@@ -278,18 +276,6 @@ class KernelModel(BaseEstimator, ABC):
     def _precision(self, X: Matrix) -> Any:
         """The dtype of the features of these rows."""
         return np.dtype(X.dtype if self.dtype is None else self.dtype)
-
-    def _origin(self, X: Matrix) -> Floats | None:
-        """What to subtract from rows, in double precision: the median of columns far from 0.
-
-        Kernels depend on differences only, and if 1e8 + x is rounded first, x is lost.
-        """
-        if X.dtype == np.float32:
-            return None
-        some = X[:: -(-len(X) // _ORIGIN_ROWS)]
-        low, middle, high = np.quantile(some, [0.25, 0.5, 0.75], axis=0, method="lower")
-        far = np.abs(middle) > _FAR[self._precision(X).name] * (high - low)
-        return np.where(far, middle, 0.0) if far.any() else None
 
     @abstractmethod
     def _encoded(self, block: Block) -> tuple[Any, Any]:

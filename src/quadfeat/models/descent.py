@@ -194,7 +194,7 @@ class _Descent:
                 f"the loss was not at its minimum after {descent.passes} passes (alpha="
                 f"{self.alpha:g}); a larger alpha or standardised columns help",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=7,  # the line that calls `fit`
             )
         return descent.best
 

@@ -30,48 +30,52 @@ class KernelRegressor(RegressorMixin, KernelModel):
     """Kernel ridge regression at linear cost, on more rows than memory.
 
     Minimises sum_i w_i (y_i - f(x_i))^2 + alpha |v|^2 for f(x) = z(x)'v + b, b free: kernel ridge
-    regression with the kernel z'z, exactly. Features are made in blocks and folded into sums of
-    p^2 numbers; n p^2 multiply-adds for n rows and p columns, then p^3. Signed maps are solved in
+    regression with the kernel z'z, exactly. Features are made in blocks and added to sums of p^2
+    numbers; n p^2 multiply-adds for n rows and p columns, then p^3. Signed maps are solved in
     their indefinite inner product.
 
     Parameters
     ----------
     features : FeatureMap, default KernelFeatures()
-        Learns from at most 20,000 rows. Where its kernel is None, a Gaussian kernel's length
-        scale is chosen between 0.25 and 2 median distances; a given kernel is never changed.
-        Where its random state is None, it is 0.
+        Fitted on at most 20,000 rows. If its kernel is None, the length scale of a Gaussian kernel
+        is chosen between 0.25 and 2 median distances; a given kernel is never changed. A random
+        state of None becomes 0.
     alpha : float, sequence of floats, or "auto"
-        Of several, the best for rows that are left out in turn with all of their copies: every row
-        where there are few, those of a sample where there are many. For a long iterator, which
-        is read once, the one under which all targets are most likely. Errors of several targets
-        count relative to the variance of each.
+        Of several, the one with the lowest leave-one-out error; a row is left out with all of its
+        copies. All rows are left out in turn if there are few, else those of a sample. For a long
+        iterator, which is read once, the alpha with the highest likelihood of all targets. With
+        several targets, the error of each is divided by its variance.
     fit_intercept : bool
     dtype : "float32", "float64" or None
-        The precision of rows and features; None is that of X. Sums are always in double precision.
-        "float32" takes half the time and is as accurate as features of a kernel are. Columns that
-        lie far from 0 are centred in double precision before they are rounded; so they are by
-        `features_.transform`, but its `basis_` is of centred rows.
+        The precision of rows and features; None for that of X. Sums are always in double precision.
+        "float32" takes half the time, and its rounding is small beside the error of the features.
+        Columns that lie far from 0 are centred in double precision before they are rounded, in
+        `features_.transform` too; `basis_` of that map belongs to centred rows.
     checkpoint : path or None
-        A file from which the same fit goes on after an interruption, to the same bits; it is
-        removed when the fit is over. A disk that is full later on is warned of, and ends no fit.
-    checkpoint_interval : float, seconds between writes at least
-    verbose : bool, progress on stderr
+        A file from which the same fit is resumed after an interruption, to the same bits; it is
+        removed after the fit. A disk that fills up during the fit causes a warning, not an error.
+    checkpoint_interval : float, minimum seconds between writes
+    verbose : bool, whether to show progress on stderr
 
     Attributes
     ----------
-    features_ : the fitted map
-    coef_ : (p,) or (t, p)
-    intercept_ : float or (t,)
-    alpha_ : float
-    noise_ : float or (t,), the variance of the noise, RSS / (n - df)
-    tuning_ : list of what was tried for bandwidth and alpha
+    features_ : FeatureMap, fitted, with p columns
+    coef_ : array (p,), or (t, p) for t targets
+    intercept_ : float, or array (t,)
+    alpha_ : float, the penalty, given or chosen
+    noise_ : float, or array (t,), the variance of the noise, RSS / (n - df)
+    tuning_ : list of Tried
+        Each value of the bandwidth and of alpha that was tried: `parameter`, `value`, `score`
+        (lower is better) and `judge`, what the score is. Empty if both were given.
+    n_features_in_ : int, columns of X
+    feature_names_in_ : array of str (n_features_in_,), only if the columns of X have names
 
     Notes
     -----
-    A `sample_weight` of w is w copies of a row, and only ratios of weights matter: copies tell
-    nothing new. But where few different x repeat, as in a table of yes and no, a weight counts
-    observations, each of which tells something. For `return_std`
-    the model keeps 8 p^2 bytes up to 8192 columns.
+    A `sample_weight` of w means w copies of a row, and only ratios of weights matter: copies carry
+    no new information. But if few different x repeat, as in a table of yes and no, a weight counts
+    observations, and each of them does. For `return_std` the model keeps 8 p^2 bytes, up to 8192
+    columns.
 
     Examples
     --------
@@ -109,7 +113,7 @@ class KernelRegressor(RegressorMixin, KernelModel):
         Parameters
         ----------
         X : array, CSR matrix, memory map, DataFrame; a path; blocks (X, y) or (X, y, weight); or a
-            Dask array or DataFrame, whose partitions are folded where they are
+            Dask array or DataFrame, whose partitions are summed on their workers
         y : (n,) or (n, t); for a file the name of its column
         sample_weight : (n,) or None; for a file the name of its column
         """
@@ -117,9 +121,9 @@ class KernelRegressor(RegressorMixin, KernelModel):
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Add rows to the batches before; a solution (p^3) each time.
+        """Add rows to those of earlier calls, and solve again (p^3).
 
-        The first batch decides the map; a call of `fit` in between begins anew.
+        The map is fitted on the first batch only; a call of `fit` in between starts over.
 
         Parameters
         ----------
@@ -133,14 +137,14 @@ class KernelRegressor(RegressorMixin, KernelModel):
     def _begin(self, summary: Summary, classes: Any) -> None:
         targets = _targets(summary.drawn.y)
         self._single = targets.ndim == 1
-        # Products of centred targets keep their digits, whatever the mean of y is.
+        # Targets are centred, so that products keep their digits whatever the mean of y is.
         columns = targets.reshape(len(targets), -1)
         largest = np.abs(columns).max(axis=0)
         if (low := largest[(largest > 0) & (largest < 1 / _LARGEST_TARGET)]).size:
             raise ValueError(f"y is {low[0]:g} at most: squares underflow; divide it by its spread")
         self._shift = np.zeros(columns.shape[1])
         if self.fit_intercept:
-            # About the mean will do; summed exactly, it has the same bits in any order of the rows.
+            # An approximate mean will do; fsum gives the same bits for any order of the rows.
             mass = summary.drawn.weight[:MEAN_ROWS]
             total = math.fsum(mass)
             self._shift = np.array([math.fsum(mass * y) / total for y in columns[:MEAN_ROWS].T])
@@ -174,10 +178,10 @@ class KernelRegressor(RegressorMixin, KernelModel):
     @lazily
     @on_one_thread
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """f(x), (n,) or (n, t), and the standard deviation of f(x) given the data.
+        """f(x), (n,) or (n, t); with `return_std` also the standard deviation of f(x).
 
-        The deviation is that of the function, as a Gaussian process with prior f ~ N(0, noise_ /
-        alpha z'z) and a flat prior for the intercept sees it: the square root of
+        The posterior deviation of the function under a Gaussian process with prior
+        f ~ N(0, noise_ / alpha z'z) and a flat prior for the intercept: the square root of
         noise_ (z'(G + alpha I)^-1 z + 1 / n) with centred z and G. It does not include the noise:
         a new observation deviates by sqrt(std^2 + noise_).
 

@@ -1,4 +1,4 @@
-"""Data in blocks: one partition, whatever holds the rows, and errors that name the place."""
+"""Every container gives the same blocks, and errors name file, column and row."""
 
 import sys
 
@@ -11,10 +11,7 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
-from quadfeat._progress import progress
-from quadfeat.data.blocks import Block
 from quadfeat.data.sources import source
-from quadfeat.data.writers import sink
 
 N, D = 1003, 5
 
@@ -380,33 +377,6 @@ def test_blocks_of_changing_width_or_wrong_form_are_refused(table):
         source(X, rows=0)
 
 
-# --- progress -------------------------------------------------------------------------------------
-def test_progress_says_nothing_unless_asked_and_then_rows_rate_and_time(capsys, monkeypatch):
-    blocks = [Block(np.zeros((50, 2)))] * 4
-    assert list(progress(iter(blocks), total=200, label="fit", verbose=False)) == blocks
-    assert capsys.readouterr().err == ""
-    clock = iter(range(100))
-    monkeypatch.setattr("time.monotonic", lambda: float(next(clock)))
-    list(progress(iter(blocks), total=200, label="fit", verbose=True))
-    first, *_, last = capsys.readouterr().err.splitlines()
-    assert first == "fit: 50 of 200 rows, 25%, 50 rows/s, 3 s left"
-    assert last == "fit: 200 of 200 rows, 100%, 40 rows/s, 5 s"
-    list(progress(iter(blocks), total=None, label="fit", verbose=True))
-    assert "left" not in capsys.readouterr().err
-    monkeypatch.setattr("time.monotonic", lambda: 0.0)
-    list(progress(iter(blocks), total=200, label="fit", verbose=True))
-    assert capsys.readouterr().err == "", "less than a second needs no progress"
-
-
-def test_progress_on_a_terminal_rewrites_one_line(capsys, monkeypatch):
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    clock = iter(range(100))
-    monkeypatch.setattr("time.monotonic", lambda: float(next(clock)))
-    list(progress(iter([Block(np.zeros((50, 2)))] * 4), total=200, label="fit", verbose=True))
-    shown = capsys.readouterr().err
-    assert shown.count("\n") == 1 and shown.count("\r") >= 1
-
-
 # --- what people have -----------------------------------------------------------------------------
 def test_blocks_may_reuse_their_buffers(table):
     X, y = table
@@ -477,28 +447,3 @@ def test_a_missing_target_among_objects_is_found(table, nothing):
     targets[3] = nothing
     with pytest.raises(ValueError, match="target in row 3 is missing"):
         list(source([(X, targets)]).blocks())
-
-
-@pytest.mark.parametrize("ending", [".csv", ".parquet", ".npy"])
-@pytest.mark.parametrize("lengths", [(), (0,), (0, 3, 0, 2)])
-def test_blocks_of_any_length_are_written_one_after_the_other(ending, lengths, tmp_path):
-    blocks = [np.arange(2.0 * n).reshape(n, 2) + n for n in lengths]
-    path = tmp_path / f"rows{ending}"
-    with sink(path, ["a", "b"]) as opened:
-        for block in blocks:
-            opened.write(block)
-    whole = np.concatenate([np.empty((0, 2)), *blocks])
-    if ending == ".npy":
-        assert np.array_equal(np.load(path), whole)
-    else:
-        found = pd.read_csv(path) if ending == ".csv" else pd.read_parquet(path)
-        assert list(found.columns) == ["a", "b"] and np.array_equal(found.to_numpy(), whole)
-
-
-def test_text_is_written_after_blocks_without_rows(tmp_path):
-    for ending in (".csv", ".parquet"):
-        with sink(tmp_path / f"labels{ending}", ["label"]) as opened:
-            for block in (np.empty(0), np.array(["a", "bc"]), np.empty(0, dtype=object)):
-                opened.write(block)
-    assert pd.read_csv(tmp_path / "labels.csv")["label"].tolist() == ["a", "bc"]
-    assert pd.read_parquet(tmp_path / "labels.parquet")["label"].tolist() == ["a", "bc"]

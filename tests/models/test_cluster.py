@@ -1,4 +1,4 @@
-"""Laws of fits on a cluster: the local answer, whoever did the work, and only sums travel."""
+"""Fits on a cluster: the local result for any number of workers, and only sums are sent."""
 
 import os
 import signal
@@ -133,7 +133,7 @@ def test_data_frames_and_text_labels_are_fitted_where_they_are(cluster, rows):
 
 
 def _chunk(X, number, folder):
-    """Some rows, made by a worker that dies the third time it is asked: in the middle of a fit."""
+    """Rows of a worker that dies when it computes them for the third time, during a fit."""
     if folder and number == 3:
         times = len(list(folder.iterdir()))
         if times < 3:
@@ -176,7 +176,7 @@ def test_only_sums_travel_between_workers(cluster, rows):
 
 
 class Precisions:
-    """Sums that note the precision of what is added."""
+    """Sums that record the dtype of what is added."""
 
     def __init__(self):
         self.seen = set()

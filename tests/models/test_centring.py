@@ -1,4 +1,4 @@
-"""Rows far from 0, and rows that are very wide: as accurate and as small as all others."""
+"""Rows far from 0 are as accurate as others, and wide rows take as little memory."""
 
 import tracemalloc
 
