@@ -57,7 +57,7 @@ def _compressed(kernel: Kernel, columns: int, seed: int) -> FeatureMap:
     return HermiteMercer(kernel, n_components=columns, compress=True, random_state=seed)
 
 
-# From a kernel, a number of columns and a seed to a map; named as in `drawing.STYLES`.
+# From a kernel, a number of columns and a seed to a map; named as in `plotting.style.STYLES`.
 CONTENDERS: dict[str, Callable[[Kernel, int, int], FeatureMap]] = {
     "random": _random,
     "Halton": _halton,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
@@ -12,7 +11,7 @@ from .._checks import check_count, generator
 from ..kernels.base import Kernel
 from ..maps.base import FeatureMap
 from ..maps.grids import DenseGrid
-from .style import CYCLE, PEER
+from .style import ACCENT, INK, REFERENCE, plain_ticks, style_of, tidy
 
 
 class CompareDisplay:
@@ -25,8 +24,8 @@ class CompareDisplay:
     error : str
         "rms" or "max".
     order : list of str or None
-        The maps in the order of the legend, so that several pictures share their styles; None
-        ranks them as they end on the right.
+        The maps in the order of the legend, which also gives names that are no map the same style
+        in several pictures; None orders them by their last error.
     """
 
     def __init__(
@@ -55,34 +54,26 @@ class CompareDisplay:
     def plot(self, ax: Any = None) -> Self:
         """Draw on `ax`, or on a new figure; the result has `ax_` and `figure_`."""
         import matplotlib.pyplot as plt
-        from matplotlib.ticker import NullLocator, ScalarFormatter
 
         if ax is None:
             _, ax = plt.subplots(figsize=(8, 5), layout="constrained")
         curves: dict[str, list[tuple[int, float]]] = {}
         for record in self.records:
             curves.setdefault(record["map"], []).append((record["columns"], record[self.error]))
-        # Listed as they end on the right, worst first, so that the legend reads like the picture.
+        # Worst first, as the curves end on the right: the legend has the order of the picture.
         ranked = self.order or sorted(curves, key=lambda name: -curves[name][-1][1])
-        own = itertools.cycle(CYCLE)
-        for name in ranked:
+        for position, name in enumerate(ranked):
             if name not in curves:
                 continue
             columns, errors = zip(*sorted(curves[name]), strict=True)
-            if "sklearn" in name:
-                (colour, line), marker = PEER, "o" if "RBF" in name else "s"
-            else:
-                colour, marker, line = next(own)
+            colour, marker, line = style_of(name, position)
             ax.plot(columns, errors, line, color=colour, marker=marker, markersize=6, label=name)
         ax.set(xscale="log", yscale="log", xlabel="feature columns")
         ax.set_ylabel({"rms": "RMS", "max": "largest"}[self.error] + " kernel error on test pairs")
         widths = {c for curve in curves.values() for c, _ in curve}
-        # Powers of two are ticks enough where there are any; other widths might overlap.
-        ax.set_xticks(sorted({c for c in widths if c & (c - 1) == 0} or widths))
-        ax.xaxis.set_major_formatter(ScalarFormatter())
-        ax.xaxis.set_minor_locator(NullLocator())
-        ax.grid(True, which="major", color="#dddddd", linewidth=0.7)
-        ax.spines[["top", "right"]].set_visible(False)
+        # Ticks at powers of two where there are any: labels of all widths could overlap.
+        plain_ticks(ax.xaxis, sorted({c for c in widths if c & (c - 1) == 0} or widths))
+        tidy(ax)
         ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
         self.ax_, self.figure_ = ax, ax.figure
         return self
@@ -180,25 +171,24 @@ class ErrorDisplay:
                 x,
                 np.maximum(observed, floor),
                 ".",
-                color="#0b3c5d",
+                color=INK,
                 alpha=0.35,
                 markersize=4,
                 label="observed, one pair each",
             )
             promised = self.records[0]["promised"] if self.records else None
             if promised is not None:
-                ax.axhline(promised, color="#b3541e", label=f"certificate, {promised:.2g}")
+                ax.axhline(promised, color=ACCENT, label=f"certificate, {promised:.2g}")
             ax.set(xlabel="distance |x - y|", yscale="log")
         else:
             promised = np.array([record["promised"] for record in self.records])
             span = [x.min(), x.max()]
-            ax.plot(span, span, ":", color="#777777", label="y = x")
-            ax.plot(x, promised, "s-", color="#b3541e", label="promised")
-            ax.plot(x, np.maximum(observed, floor), "o--", color="#0b3c5d", label="largest seen")
+            ax.plot(span, span, ":", color=REFERENCE, label="y = x")
+            ax.plot(x, promised, "s-", color=ACCENT, label="promised")
+            ax.plot(x, np.maximum(observed, floor), "o--", color=INK, label="largest seen")
             ax.set(xlabel="tolerance asked for", xscale="log", yscale="log")
         ax.set_ylabel("kernel error relative to k(0)")
-        ax.grid(True, color="#dddddd", linewidth=0.7)
-        ax.spines[["top", "right"]].set_visible(False)
+        tidy(ax)
         ax.legend(frameon=False)
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -7,7 +7,7 @@ from typing import Any
 
 import quadfeat as qf
 
-from ...plotting.style import STYLES, figure, legend_below
+from ...plotting.style import figure, legend_below, style_of
 from ..cell import Cell, Record, Verdict
 from ..datasets import Data
 from . import fig1
@@ -48,10 +48,10 @@ def draw(records: list[Record]) -> Any:
     above.set_xlabel("")
     random = fig1.errors(records, "random").mean(axis=0)
     below.axhspan(*ALIKE, color="#eeeeee", zorder=0)
-    below.axhline(1.0, color=STYLES["random"][0], linestyle="--")
+    below.axhline(1.0, color=style_of("random").colour, linestyle="--")
     for n, style in NODES.items():
         ratio = fig1.errors(records, _name(n)).mean(axis=0) / random
-        colour, marker, line = STYLES[style]
+        colour, marker, line = style_of(style)
         below.plot(fig1.DIAMETERS, ratio, line, color=colour, marker=marker, markersize=5)
     below.set_xscale("log")
     below.set_ylim(0.6, max(1.4, 1.05 * below.dataLim.y1))

@@ -45,7 +45,7 @@ def draw(records: list[Record]) -> Any:
             [plain["columns"]],
             [100 * plain["accuracy"]],
             "*",
-            color="#c2185b",
+            color=style.style_of("landmarks").colour,
             markersize=13,
             label=f"{PLAIN} kernel, ridge",
         )

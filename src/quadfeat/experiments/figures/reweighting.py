@@ -11,7 +11,7 @@ import numpy as np
 import quadfeat as qf
 
 from ..._typing import Floats
-from ...plotting.style import STYLES, curve, figure, legend_below, plain_ticks, tidy
+from ...plotting.style import curve, figure, legend_below, plain_ticks, style_of, tidy
 from ..cell import Cell, Key, Record, Verdict
 from ..contenders import N_POINTS
 from ..datasets import Data
@@ -84,7 +84,7 @@ def draw(records: list[Record]) -> Any:
     runs = np.array([errors(records, NEW, n) for n in samples]).T
     curve(ax, "reweighted", samples, runs, label="reweighted, 500 grid points")
     kept = errors(records, KEPT, CLAIMED)
-    colour, marker, _ = STYLES["pruned"]
+    colour, marker, _ = style_of("pruned")
     ax.errorbar(
         [CLAIMED * 1.12], [kept.mean()], [kept.std(ddof=1)], fmt=marker, color=colour, capsize=4,
         markersize=5, label="the same, points kept",

@@ -15,7 +15,7 @@ import quadfeat as qf
 from ..._typing import Floats
 from ...accuracy import theory
 from ...maps.fourier import FourierMap
-from ...plotting.style import STYLES, figure, legend_below, plain_ticks, tidy
+from ...plotting.style import figure, legend_below, plain_ticks, style_of, tidy
 from ..cell import Cell, Record, Table, Verdict
 from ..datasets import Data
 from .fig1 import approximate
@@ -178,7 +178,7 @@ def draw(records: list[Record]) -> Any:
 
 def _draw_bounds(ax: Any, records: list[Record], part: str, x: str, label: str) -> None:
     for rule in RULES:
-        colour, marker, line = STYLES[rule]
+        colour, marker, line = style_of(rule)
         at, logs = _line(records, part, rule, x, "counted")
         ax.plot(at, logs, line, color=colour, marker=marker, markersize=4, label=rule)
         if rule != "random":
@@ -193,7 +193,7 @@ def _draw_bounds(ax: Any, records: list[Record], part: str, x: str, label: str) 
 
 def _draw_exponents(ax: Any, records: list[Record]) -> None:
     for rule in RULES:
-        colour, marker, line = STYLES[rule]
+        colour, marker, line = style_of(rule)
         eps, slopes = exponents(records, rule, "counted")
         ax.plot([-log10(e) for e in eps], slopes, line, color=colour, marker=marker, markersize=4)
         if rule != "random":
@@ -208,7 +208,7 @@ def _draw_exponents(ax: Any, records: list[Record]) -> None:
 
 def _draw_sums(left: Any, right: Any, records: list[Record]) -> None:
     for rule in ("polynomially exact", "random"):
-        colour, marker, line = STYLES[rule]
+        colour, marker, line = style_of(rule)
         m, logs = _line(records, "sum", rule, "m", "counted")
         left.plot(m, logs, line, color=colour, marker=marker, markersize=4)
         m, errors = mean_errors(records, rule)

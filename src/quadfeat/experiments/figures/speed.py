@@ -19,7 +19,7 @@ from ..._engine import touched
 from ..._engine.plans import FourierPlan
 from ...kernels.base import Kernel
 from ...maps.fourier import FourierMap
-from ...plotting.style import figure, tidy
+from ...plotting.style import INK, figure, style_of, tidy
 from ..cell import Cell, Record, Verdict
 from ..datasets import Data
 
@@ -203,8 +203,8 @@ def draw(records: list[Record]) -> Any:
         own = [r for r in records if r["shape"] == shape]
         titles = [r["map"] for r in own]
         times = [1e6 * r["seconds"] / r["rows"] for r in own]
-        dark = ["#0b3c5d" if title == GRID else "#9a9a9a" for title in titles]
-        bars = ax.barh(titles, times, color=dark, edgecolor="#333333", linewidth=0.6)
+        colours = [INK if title == GRID else style_of("RBFSampler").colour for title in titles]
+        bars = ax.barh(titles, times, color=colours, edgecolor="#333333", linewidth=0.6)
         for bar, title in zip(bars, titles, strict=True):
             bar.set_hatch("" if title == GRID else "//" if "padded" in title else "..")
         ax.bar_label(bars, [f"{t:.3g}" for t in times], padding=4)
