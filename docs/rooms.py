@@ -92,14 +92,15 @@ def svg(lines: dict[str, int], edges: set[Edge]) -> str:
     for a, b in sorted(edges, key=lambda edge: (edge not in light, edge)):
         start, end = place[a] + 4, place[b] - 4
         bulge = ARROWS + 20 + 24 * (ROOMS.index(a) - ROOMS.index(b))
+        kind = "light" if (a, b) in light else "dark"
         shapes.append(
             f'<path d="M{ARROWS} {start} C{bulge} {start} {bulge} {end} {ARROWS + 7} {end}" '
-            f'class="{"light" if (a, b) in light else "dark"}"><title>{a} imports {b}</title></path>'
+            f'class="{kind}"><title>{a} imports {b}</title></path>'
         )
     body = "\n".join(shapes)
     return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" \
 font-family="sans-serif">
-<title>The rooms of quadfeat, and which room imports which</title>
+<title>The rooms of quadfeat and their imports</title>
 <defs>
 <marker id="tip" viewBox="0 0 8 8" refX="1" refY="4" markerWidth="7" markerHeight="7" \
 markerUnits="userSpaceOnUse" orient="180"><path d="M0 0 L8 4 L0 8 Z" fill="#333333"/></marker>
