@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
@@ -41,3 +42,12 @@ def test_the_walk_names_functions_where_they_are():
             for part in name.split("."):
                 defined = re.search(rf"^\s*(def|class) {part}\b", source, flags=re.M)
                 assert defined, f"{path} does not define {part}"
+
+
+def test_what_has_moved_is_where_the_changelog_says():
+    text = (ROOT / "CHANGELOG.md").read_text()
+    moved = re.findall(r"^\| `quadfeat[^|]*\| ([^|]+) \|$", text, flags=re.M)
+    assert len(moved) > 30
+    for now in moved:
+        for name in re.findall(r"`(quadfeat\.[\w.]+)`", now):
+            resolve_name(name)
