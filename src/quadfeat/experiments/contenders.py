@@ -112,14 +112,16 @@ def table(
 
 def curve(records: Iterable[Record], x: str, y: str, **where: Any) -> Curve:
     """The curve of `y` along `x` through the records whose fields equal `where`."""
-    found: dict[float, list[float]] = {}
+    values: dict[float, list[float]] = {}
     for record in records:
         if y in record and all(record.get(name) == value for name, value in where.items()):
-            found.setdefault(record[x], []).append(record[y])
-    at = sorted(found)
+            values.setdefault(record[x], []).append(record[y])
+    at = sorted(values)
     return Curve(
         np.array(at, dtype=float),
-        np.array([np.mean(found[value]) for value in at]),
-        np.array([np.std(found[value], ddof=1) if len(found[value]) > 1 else 0.0 for value in at]),
-        np.array([len(found[value]) for value in at], dtype=float),
+        np.array([np.mean(values[place]) for place in at]),
+        np.array(
+            [np.std(values[place], ddof=1) if len(values[place]) > 1 else 0.0 for place in at]
+        ),
+        np.array([len(values[place]) for place in at], dtype=float),
     )

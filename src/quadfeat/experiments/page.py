@@ -183,8 +183,8 @@ def _table(table: Table) -> str:
 
 
 def _alt(section: Section) -> str:
-    found = " ".join(f"{v.claim}: {v.measured}." for v in section.verdicts)
-    return f"Plot of {section.title}. {found}"
+    results = " ".join(f"{v.claim}: {v.measured}." for v in section.verdicts)
+    return f"Plot of {section.title}. {results}"
 
 
 def _verdict(verdict: Verdict) -> str:

@@ -82,9 +82,9 @@ def figure(width: float = 5.4, height: float = 4.4) -> Any:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    made = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(made)
-    return made
+    picture = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(picture)
+    return picture
 
 
 def curve(
@@ -127,14 +127,14 @@ def tidy(ax: Any) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def legend_below(made: Any, *, columns: int = 3) -> None:
+def legend_below(picture: Any, *, columns: int = 3) -> None:
     """One legend under all panels, in as many columns as fit the width, at most `columns`."""
     entries: dict[str, Any] = {}
-    for ax in made.axes:
+    for ax in picture.axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
     for n in range(columns, 0, -1):
-        legend = made.legend(
+        legend = picture.legend(
             entries.values(),
             entries.keys(),
             loc="outside lower center",
@@ -144,7 +144,7 @@ def legend_below(made: Any, *, columns: int = 3) -> None:
             columnspacing=1.4,
             handlelength=2.4,
         )
-        if legend.get_window_extent().width <= made.bbox.width or n == 1:
+        if legend.get_window_extent().width <= picture.bbox.width or n == 1:
             return
         legend.remove()
 
@@ -158,18 +158,18 @@ def plain_ticks(axis: Any, values: ArrayLike) -> None:
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
 
 
-def svg(made: Any) -> bytes:
+def svg(picture: Any) -> bytes:
     """The figure as SVG, the same bytes for the same figure, its letters as outlines."""
     from matplotlib import rc_context
 
     buffer = io.BytesIO()
     with rc_context({"svg.hashsalt": "quadfeat", "svg.fonttype": "path"}):
-        made.savefig(buffer, format="svg", metadata={"Date": None})
+        picture.savefig(buffer, format="svg", metadata={"Date": None})
     return buffer.getvalue()
 
 
-def png(made: Any) -> bytes:
+def png(picture: Any) -> bytes:
     """The figure as PNG at 150 dots per inch."""
     buffer = io.BytesIO()
-    made.savefig(buffer, format="png", dpi=150)
+    picture.savefig(buffer, format="png", dpi=150)
     return buffer.getvalue()

@@ -42,8 +42,8 @@ def cells(scale: str, data: Data) -> list[Cell]:
 
 def draw(records: list[Record]) -> Any:
     """Errors above; below, where curves that lie on each other can be told apart, their ratios."""
-    made = figure(height=6.4)
-    above, below = made.subplots(2, 1, height_ratios=[3, 2])
+    picture = figure(height=6.4)
+    above, below = picture.subplots(2, 1, height_ratios=[3, 2])
     fig1.draw_errors(above, records, {_name(n): style for n, style in NODES.items()})
     above.set_xlabel("")
     random = fig1.errors(records, "random").mean(axis=0)
@@ -57,8 +57,8 @@ def draw(records: list[Record]) -> Any:
     below.set_ylim(0.6, max(1.4, 1.05 * below.dataLim.y1))
     below.set_ylabel("error / random's")
     fig1.diameter_axis(below)
-    legend_below(made, columns=2)
-    return made
+    legend_below(picture, columns=2)
+    return picture
 
 
 def verdicts(records: list[Record]) -> list[Verdict]:

@@ -85,13 +85,13 @@ def read_folder(folder: Path) -> list[Utterance]:
 
     Upper or lower case, NIST sphere or RIFF; the sentences all speakers share are left out.
     """
-    found = sorted(p for p in folder.rglob("*") if p.suffix.lower() == ".phn")
-    if not found:
+    labelled = sorted(p for p in folder.rglob("*") if p.suffix.lower() == ".phn")
+    if not labelled:
         raise ValueError(
             f"{folder} holds no .PHN files; give a folder in TIMIT's own layout, "
             f"TRAIN/DR1/SPEAKER/SENTENCE.WAV beside SENTENCE.PHN"
         )
-    return [_read_recording(path, folder) for path in found if not _is_shared(path.stem)]
+    return [_read_recording(path, folder) for path in labelled if not _is_shared(path.stem)]
 
 
 def _read_recording(path: Path, root: Path) -> Utterance:

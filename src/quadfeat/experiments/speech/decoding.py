@@ -107,16 +107,16 @@ def decode(scores: Floats, model: PhoneModel, weight: float) -> Labels:
         best = options.max(axis=1) + scores[t]
     final = best + model.leave + weight * model.end[:, None]
     phone, third = np.unravel_index(final.argmax(), final.shape)
-    found = [phone]
+    path = [phone]
     for t in range(n - 1, 0, -1):
         step = came[t, phone, third]
         if step == 3:
             phone = before[t, phone]
             third = last[t, phone]
-            found.append(phone)
+            path.append(phone)
         else:
             third = step
-    return np.array(found[::-1], dtype=np.int64)
+    return np.array(path[::-1], dtype=np.int64)
 
 
 def edit_distance(a: Sequence[int] | Labels, b: Sequence[int] | Labels) -> int:
