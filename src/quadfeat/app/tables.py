@@ -1,4 +1,4 @@
-"""Tables that the command prints."""
+"""The tables that the command prints."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def _reweighted(kernel: Kernel, columns: int, seed: int) -> FeatureMap:
 
 
 def _pruned(kernel: Kernel, columns: int, seed: int) -> FeatureMap:
-    """The same from a pool at least twice as wide, down to the width."""
+    """Nodes chosen from a pool at least twice as wide, with new weights."""
     return ReweightedGrid(kernel, n_components=columns, n_samples=N_SAMPLES, random_state=seed)
 
 
@@ -70,7 +70,7 @@ CONTENDERS: dict[str, Callable[[Kernel, int, int], FeatureMap]] = {
 
 
 class Curve(NamedTuple):
-    """A quantity's mean and standard deviation over runs, along x."""
+    """Mean and standard deviation of a quantity over runs, along x."""
 
     x: Floats
     mean: Floats
@@ -82,12 +82,12 @@ class Curve(NamedTuple):
         return Curve(*(part[kept] for part in self))
 
     def draw(self, ax: Any, name: str) -> None:
-        """A line in the style of a map within one standard deviation."""
+        """Draw the mean in the style of a map, in a band of one standard deviation."""
         low, high = self.mean - self.deviation, self.mean + self.deviation
         style.banded(ax, name, self.x, self.mean, low, high)
 
     def crossing(self, level: float) -> float:
-        """Where a falling curve reaches a level, straight in logarithms; NaN out of its range."""
+        """The x at which a falling curve reaches a level, by log-log interpolation, or NaN."""
         log_x, log_y = np.log(self.x), np.log(self.mean)
         if len(log_x) < 2 or not log_y.min() <= np.log(level) <= log_y.max():
             return float("nan")

@@ -80,11 +80,11 @@ class CompareDisplay:
 
 
 class ErrorDisplay:
-    """Promised against observed error: what a certificate says, and what was seen.
+    """Certified against observed errors.
 
-    `from_estimator` draws the error of pairs against their distance, under the certificate where
-    the map has one; `from_tolerances` draws, for each tolerance asked of `DenseGrid.for_tolerance`,
-    the error promised and the largest one seen, beside the line y = x.
+    `from_estimator` draws the error of pairs against their distance, and the certificate if the map
+    has one; `from_tolerances` draws, for each tolerance given to `DenseGrid.for_tolerance`, the
+    certified error and the largest observed one, beside the line y = x.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ class ErrorDisplay:
         n_features: int = 1,
         ax: Any = None,
     ) -> Self:
-        """Draw what grids made for tolerances promise, and the largest error seen in the region."""
+        """Draw the certified and the largest observed error of grids built for tolerances."""
         rng = np.random.default_rng(0)
         directions = rng.normal(size=(20_000, n_features))
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)

@@ -17,7 +17,7 @@ from .utterances import PHONES61, Labels, Part, Utterance
 NOT_ARRAYS = (*DAMAGED, KeyError, TypeError)  # damaged, without an array, or a single one
 
 
-# --- who is heard when ---------------------------------------------------------------------------
+# --- train, dev and test -------------------------------------------------------------------------
 _SAMPLE_TEST = {"fvmh0", "madc0", "ftlg0", "madd0"}
 _SAMPLE_DEV = {"falk0", "mcpm0"}
 # The core test set of the full corpus; the other speakers of its TEST folder are for development.
@@ -40,7 +40,7 @@ def _part(speaker: str, folders: Iterable[str]) -> Part:
 
 
 def _is_shared(sentence: str) -> bool:
-    """The two sentences that every speaker reads would let a model learn words, not phones."""
+    """The two sentences that all speakers read: a model would learn their words, not phones."""
     return sentence.lower().startswith("sa")
 
 
@@ -100,7 +100,7 @@ def _read_recording(path: Path, root: Path) -> Utterance:
         raise ValueError(f"{path} has no recording beside it; {path.stem}.WAV is missing")
     starts, ends, spoken = read_phones(path)
     samples = read_audio(audio)
-    # A last phone may be marked to end a little late; more than 0.1 s is another recording.
+    # The last phone may be marked a little too long; by more than 0.1 s, the files do not match.
     if ends[-1] > len(samples) + RATE // 10:
         raise ValueError(
             f"{audio} has {len(samples)} samples, and the phones beside it end at {ends[-1]}; "
