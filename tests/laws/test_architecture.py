@@ -165,6 +165,14 @@ def test_files_and_signatures_fit_in_the_head():
                 assert len(names) <= 7, f"{name}.{node.name} has {len(names)} parameters"
 
 
+def test_only_the_command_and_progress_print():
+    for name in FILES:
+        for node in ast.walk(tree(name)):
+            prints = isinstance(node, ast.Name) and node.id == "print"
+            streams = isinstance(node, ast.Attribute) and node.attr in ("stdout", "stderr")
+            assert room(name) in ("app", "_progress") or not (prints or streams), name
+
+
 def test_importing_quadfeat_changes_nothing_and_loads_no_extra():
     code = """
 import sys, warnings, numpy as np, scipy.stats, sklearn.kernel_approximation

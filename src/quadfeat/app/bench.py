@@ -15,7 +15,8 @@ from .. import _engine
 from .._engine import touched
 from .._engine.plans import FourierPlan
 from .._typing import Array
-from ..data.atomic import replacing
+from ..data.atomic import replace
+from ..plotting.style import REFERENCE, figure, plain_ticks, png, style_of, tidy
 from .workloads import TARGETS, WORKLOADS, Job, Record, Workload, dense, grids
 
 # ---- measuring ----------------------------------------------------------------------------------
@@ -206,38 +207,31 @@ def _columns(lines: list[tuple[str, ...]]) -> str:
     )
 
 
-def draw(records: list[Record], path: str | Path) -> None:
+def draw(records: list[Record], path: Path) -> None:
     """The sweep: milliseconds against rows and against columns, log-log, with a line of slope 1."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
+    from matplotlib.ticker import FuncFormatter, NullFormatter
 
-    styles = {"peer": ("^:", "0.55", "RBFSampler"),
-              "numpy": ("s--", "0.35", "NumPy, in blocks"),
-              "engine": ("o-", "black", "quadfeat engine")}  # fmt: skip
-    figure = Figure(figsize=(9, 4), layout="constrained")
-    FigureCanvasAgg(figure)
-    for panel, axis in zip(figure.subplots(1, 2, sharey=True), ("rows", "columns"), strict=True):
+    labels = {"peer": "RBFSampler", "numpy": "NumPy", "engine": "engine"}
+    picture = figure(9, 4)
+    for panel, axis in zip(picture.subplots(1, 2, sharey=True), ("rows", "columns"), strict=True):
         chosen = [r for r in records if r["work"] == f"sweep {axis}"]
         x = np.array([r[axis] for r in chosen], float)
-        for name, (style, colour, label) in styles.items():
+        for name, label in labels.items():
             times = [1e3 * r["seconds"][name] for r in chosen]
-            panel.loglog(x, times, style, color=colour, label=label, markersize=5)
+            colour, marker, line = style_of(label)
+            panel.loglog(x, times, line, color=colour, marker=marker, label=label, markersize=5)
         if chosen:
             last = 1e3 * chosen[-1]["seconds"]["engine"]
-            panel.loglog(x, 0.4 * last * x / x[-1], "-", color="0.75", lw=1, label="slope 1")
+            slope = 0.4 * last * x / x[-1]
+            panel.loglog(x, slope, "-", color=REFERENCE, lw=0.8, label="slope 1")
             other = "columns" if axis == "rows" else "rows"
             panel.set_title(f"{chosen[0][other]:,} {other}", fontsize=11)
-            panel.set_xticks(x)
-        panel.xaxis.set_minor_locator(NullLocator())
-        panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        plain_ticks(panel.xaxis, x)
         panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         panel.yaxis.set_minor_formatter(NullFormatter())
-        panel.grid(True, which="major", color="0.9")
+        tidy(panel)
         panel.set_xlabel(axis)
-        panel.spines[["top", "right"]].set_visible(False)
-    figure.axes[0].set_ylabel("milliseconds (minimum)")
-    figure.axes[0].legend(frameon=False)
-    figure.suptitle("Dense features of 64 axes, float32, one thread", fontsize=12)
-    with replacing(path) as file:
-        figure.savefig(file, format="png", dpi=150)
+    picture.axes[0].set_ylabel("milliseconds (minimum)")
+    picture.axes[0].legend(frameon=False)
+    picture.suptitle("Dense features of 64 axes, float32, one thread", fontsize=12)
+    replace(path, png(picture))

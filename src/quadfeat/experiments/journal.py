@@ -56,8 +56,7 @@ class Finished:
 class Journal:
     """The file `<out>/<experiment>.jsonl`: one line per finished cell.
 
-    A line is written by one call and counts only if it ends: a cell is there whole or not at all,
-    whatever stopped the run.
+    A line counts only if it is complete: whatever stops a run, a cell is kept whole or not at all.
     """
 
     def __init__(self, folder: Path, name: str, version: int) -> None:
@@ -65,7 +64,7 @@ class Journal:
         self.version = version
 
     def finished(self, scale: str) -> Finished:
-        """The cells of this scale and version; where data sets were mixed, those of the last."""
+        """The cells of this scale and version, of the data set that was used last."""
         lines = [
             line
             for line in self._lines()
@@ -76,7 +75,7 @@ class Journal:
         return Finished(list(latest.values()))
 
     def known(self, scale: str) -> dict[str, list[Record]]:
-        """The records of all cells of this scale and version, whatever their data, by identity."""
+        """The records of all cells of this scale and version, of any data set, by identity."""
         return {
             identity(line["key"]): line["records"]
             for line in self._lines()
@@ -84,12 +83,13 @@ class Journal:
         }
 
     def append(self, line: Record) -> None:
+        """Write one line and sync it to the disk."""
         text = json.dumps(line, allow_nan=False, default=_plain) + "\n"
-        start = "" if self._ends_well() else "\n"  # ends a line that was cut short
+        start = "" if self._ends_well() else "\n"  # after a line that was cut short
         rest = (start + text).encode()
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
-            while rest:  # on a full disk a first part may be written without an error
+            while rest:  # a nearly full disk writes a part without an error
                 rest = rest[os.write(descriptor, rest) :]
             os.fsync(descriptor)
         finally:
@@ -103,7 +103,7 @@ class Journal:
                 try:
                     line = json.loads(text)
                 except json.JSONDecodeError:
-                    continue  # cut short: its cell is run again
+                    continue  # cut short: the cell is run again
                 if isinstance(line, dict) and line.keys() >= _FIELDS:
                     yield line
 
@@ -116,12 +116,12 @@ class Journal:
 
 
 def identity(key: Key) -> str:
-    """Equal for equal keys, in whatever order they were written."""
+    """A string that is equal for equal keys, in any order of their fields."""
     return json.dumps(key, sort_keys=True, default=_plain)
 
 
 def remaining(journal: Journal, scale: str, cells: list[Cell]) -> list[Cell]:
-    """The cells that the journal does not hold; the others recall what it holds of them."""
+    """The cells that are not in the journal; finished cells recall their records."""
     known = journal.known(scale)
     for cell in cells:
         if cell.recall is not None and identity(cell.key) in known:
@@ -169,7 +169,7 @@ def _processor() -> str:
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's scalars and arrays as JSON knows them."""
+    """NumPy scalars and arrays as numbers and lists."""
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     raise TypeError(f"records hold numbers, strings and lists, got {type(value).__name__}")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 from sklearn.base import clone
 
+from .._progress import step
 from .._typing import Floats, Matrix
 from ..kernels.stationary import Gaussian
 from ..maps.base import FeatureMap
@@ -54,8 +53,7 @@ def tune_bandwidth(
     tried: list[Tried] = []
 
     def score(power: float) -> float:
-        if verbose:
-            print(f"bandwidth: {len(tried)} of {len(STEPS) + 1} tried", file=sys.stderr)
+        step("bandwidth", len(tried), len(STEPS) + 1, verbose=verbose)
         fitted = _cheap(features, Gaussian(median / 4.0**power)).fit(rows)
         lowest = _lowest_score(fitted, X, Y, weight, counts)
         name = "length scale / median distance"

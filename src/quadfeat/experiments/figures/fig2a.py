@@ -31,11 +31,11 @@ _LOSSES = {"ridge": "ridge", "squared_hinge": "squared hinge"}
 
 
 def draw(records: list[Record]) -> Any:
-    made = style.figure(8.6, 4.6)
+    picture = style.figure(8.6, 4.6)
     measured = _measured(records)
     names = [name for name in CONTENDERS if any(r["map"] == name for r in measured)]
     widths = sorted({r["width"] for r in measured if r["map"] == "random"})
-    for ax, (loss, title) in zip(made.subplots(1, 2, sharey=True), _LOSSES.items(), strict=True):
+    for ax, (loss, title) in zip(picture.subplots(1, 2, sharey=True), _LOSSES.items(), strict=True):
         for name in names:
             drawn = curve(measured, "width", "accuracy", map=name, loss=loss)
             scaled = drawn._replace(mean=100 * drawn.mean, deviation=100 * drawn.deviation)
@@ -45,7 +45,7 @@ def draw(records: list[Record]) -> Any:
             [plain["columns"]],
             [100 * plain["accuracy"]],
             "*",
-            color="#c2185b",
+            color=style.style_of("landmarks").colour,
             markersize=13,
             label=f"{PLAIN} kernel, ridge",
         )
@@ -55,9 +55,9 @@ def draw(records: list[Record]) -> Any:
         style.tidy(ax)
     first = measured[0]
     name = "MNIST" if first["data"] == "MNIST" else "scikit-learn's digits"
-    made.axes[0].set_ylabel(f"test accuracy, %: {name}, {first['rows']:,} rows")
-    style.legend_below(made, columns=5)
-    return made
+    picture.axes[0].set_ylabel(f"test accuracy, %: {name}, {first['rows']:,} rows")
+    style.legend_below(picture, columns=5)
+    return picture
 
 
 def tables(records: list[Record]) -> list[Table]:
@@ -119,9 +119,9 @@ def _widest_pairs(records: list[Record], loss: str) -> list[_Pair]:
     """The pairs of the greatest width, one for each seed."""
 
     def widest(name: str) -> dict[int, Record]:
-        own = [r for r in records if r["map"] == name and r["loss"] == loss]
-        top = max(record["width"] for record in own)
-        return {record["seed"]: record for record in own if record["width"] == top}
+        chosen = [r for r in records if r["map"] == name and r["loss"] == loss]
+        top = max(record["width"] for record in chosen)
+        return {record["seed"]: record for record in chosen if record["width"] == top}
 
     random, grid = widest("random"), widest("subsampled")
     return [_Pair(random[seed], grid[seed]) for seed in sorted(random.keys() & grid.keys())]
@@ -141,15 +141,18 @@ def verdicts(records: list[Record]) -> list[Verdict]:
 
 def _better(records: list[Record], pairs: dict[str, list[_Pair]]) -> Verdict:
     parts, signs = [], []
-    for title, own in pairs.items():
-        more = [b - a for a, b in (pair.only() for pair in own)]
-        p = _p_value(own)
+    for title, paired in pairs.items():
+        more = [b - a for a, b in (pair.only() for pair in paired)]
+        p = _p_value(paired)
         signs.append(-sum(more) if len(pairs) * p <= 0.05 else 0)
-        random, grid = (np.mean([r["accuracy"] for r in side]) for side in zip(*own, strict=True))
+        random, grid = (
+            np.mean([r["accuracy"] for r in side]) for side in zip(*paired, strict=True)
+        )
         parts.append(
-            f"{title}, {own[0].random['width']:,} columns: random {random:.2%}, grid {grid:.2%}; "
-            f"the grid has {_listed(more, '+d')} wrong of {own[0].grid['tested']:,} "
-            f"(seed {_listed([pair.grid['seed'] for pair in own], 'd')}; McNemar p = {p:.2f})"
+            f"{title}, {paired[0].random['width']:,} columns: random {random:.2%}, "
+            f"grid {grid:.2%}; the grid has {_listed(more, '+d')} wrong of "
+            f"{paired[0].grid['tested']:,} "
+            f"(seed {_listed([pair.grid['seed'] for pair in paired], 'd')}; McNemar p = {p:.2f})"
         )
     return Verdict(
         "The subsampled grid does better than random features at most large feature counts",
@@ -183,8 +186,8 @@ def _differences(records: list[Record]) -> str:
 
 def _level(pairs: dict[str, list[_Pair]]) -> Verdict:
     least = {
-        title: min(record["accuracy"] for pair in own for record in pair)
-        for title, own in pairs.items()
+        title: min(record["accuracy"] for pair in paired for record in pair)
+        for title, paired in pairs.items()
     }
     title = max(least, key=lambda title: least[title])
     first = pairs[title][0].random

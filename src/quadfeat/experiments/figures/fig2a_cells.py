@@ -114,8 +114,8 @@ class _Work:
         for gamma in _GAMMAS:
             Z = self.features(name, gamma, self._scale.tuning, 0).fit(X).transform(X)
             for alpha, accuracy in cross_validated(Z, y, _ALPHAS).items():
-                found = {"gamma": gamma, "alpha": alpha, "validated": accuracy}
-                tried.append({"map": "tuning", "of": name, **found})
+                trial = {"gamma": gamma, "alpha": alpha, "validated": accuracy}
+                tried.append({"map": "tuning", "of": name, **trial})
         return tried
 
     def _hinge_alpha(self, name: str, gamma: float) -> float:
@@ -149,7 +149,7 @@ def cross_validated(
     targets = np.where(y[:, None] == classes, 1.0, -1.0).astype(Z.dtype)
     folds = [slice(fold, None, _FOLDS) for fold in range(_FOLDS)]
     parts = [_sums(Z[fold], targets[fold]) for fold in folds]
-    whole = [sum(each) for each in zip(*parts, strict=True)]
+    whole = [sum(terms) for terms in zip(*parts, strict=True)]
     right = dict.fromkeys(alphas, 0)
     for fold, part in zip(folds, parts, strict=True):
         n, mean, height, gram, cross = (a - b for a, b in zip(whole, part, strict=True))
@@ -216,9 +216,9 @@ def _plain_model(work: _Work, name: str, width: int, seed: int) -> list[Record]:
     start = time.perf_counter()
     model.fit(images.X_train, images.y_train)
     seconds = time.perf_counter() - start
-    found = _found(images, model.features_, model.predict(images.X_test))
+    measured = _measured(images, model.features_, model.predict(images.X_test))
     chosen = {"loss": "ridge", "alpha": model.alpha_, "fit_seconds": round(seconds, 2)}
-    return [{"map": name, "width": width, "seed": seed, **chosen, **found}]
+    return [{"map": name, "width": width, "seed": seed, **chosen, **measured}]
 
 
 def _both_losses(work: _Work, name: str, per_window: int, seed: int) -> list[Record]:
@@ -252,7 +252,7 @@ def _both_losses(work: _Work, name: str, per_window: int, seed: int) -> list[Rec
     hinge = {"loss": "squared_hinge", "alpha": hinge_alpha, "fit_seconds": round(ended - start, 2)}
     weights = [(fit.coefficients, fit.intercept), (W, b)]
     return [
-        {**common, **chosen, **_found(images, features, classes[codes])}
+        {**common, **chosen, **_measured(images, features, classes[codes])}
         for chosen, codes in zip(
             (ridge, {**hinge, "passes": passes}),
             _labels(features, images.X_test, weights),
@@ -264,15 +264,15 @@ def _both_losses(work: _Work, name: str, per_window: int, seed: int) -> list[Rec
 def _labels(
     features: FeatureMap, X: Matrix, models: list[tuple[Floats, Floats]]
 ) -> list[np.ndarray[Any, Any]]:
-    """The codes that each model gives to rows whose features are made once."""
-    found: list[list[Any]] = [[] for _ in models]
+    """The codes that each model predicts; features are computed once for all models."""
+    labels: list[list[Any]] = [[] for _ in models]
     for Z in features.transform_blocks(X):
-        for (W, b), codes in zip(models, found, strict=True):
+        for (W, b), codes in zip(models, labels, strict=True):
             codes.append((Z @ W.astype(Z.dtype) + b).argmax(axis=1))
-    return [np.concatenate(codes) for codes in found]
+    return [np.concatenate(codes) for codes in labels]
 
 
-def _found(images: Images, features: FeatureMap, predicted: np.ndarray[Any, Any]) -> Record:
+def _measured(images: Images, features: FeatureMap, predicted: np.ndarray[Any, Any]) -> Record:
     wrong = np.flatnonzero(predicted != images.y_test)
     generated = min(_generation_seconds(features, images.X_train) for _ in range(3))
     return {
@@ -286,7 +286,7 @@ def _found(images: Images, features: FeatureMap, predicted: np.ndarray[Any, Any]
 
 
 def _generation_seconds(features: FeatureMap, X: Matrix) -> float:
-    """Time to make all features of X, into memory that is used again."""
+    """Time to compute all features of X, in a reused buffer."""
     start = time.perf_counter()
     for _ in features.transform_blocks(X):
         pass

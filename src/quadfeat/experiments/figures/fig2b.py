@@ -88,8 +88,8 @@ def _seconds(name: str, points: int) -> float:
 
 # --- from records --------------------------------------------------------------------------------
 def draw(records: list[Record]) -> Any:
-    made = style.figure()
-    ax = made.subplots()
+    picture = style.figure()
+    ax = picture.subplots()
     shown = sorted({record["points"] for record in records if record["map"] != "random"})
     for name in CONTENDERS:
         _by_points(records, name).up_to(shown[-1]).draw(ax, name)
@@ -100,8 +100,8 @@ def draw(records: list[Record]) -> Any:
     ax.set_title(f"Speech, unseen speakers: mean and deviation of {runs:.0f} runs", fontsize=11)
     style.plain_ticks(ax.xaxis, shown)
     style.tidy(ax)
-    style.legend_below(made, columns=4)
-    return made
+    style.legend_below(picture, columns=4)
+    return picture
 
 
 def tables(records: list[Record]) -> list[Table]:

@@ -41,8 +41,8 @@ _SEED_DEVIATION = 0.013  # of the cross-entropy: five runs of random, 500 column
 
 
 def draw(records: list[Record]) -> Any:
-    made = style.figure(8.6, 4.6)
-    left, right = made.subplots(1, 2)
+    picture = style.figure(8.6, 4.6)
+    left, right = picture.subplots(1, 2)
     for name in MAPS:
         _against_columns(records, name, "cross_entropy").draw(left, name)
         rates = _against_columns(records, name, "per")
@@ -66,12 +66,12 @@ def draw(records: list[Record]) -> Any:
         style.tidy(ax)
     left.set_ylabel("state cross-entropy, nats per frame")
     right.set_ylabel("phone error rate, %")
-    style.legend_below(made, columns=4)
-    return made
+    style.legend_below(picture, columns=4)
+    return picture
 
 
 def tables(records: list[Record]) -> list[Table]:
-    def made(title: str, y: str, unit: float, digits: int, model: str = "") -> Table:
+    def by_width(title: str, y: str, unit: float, digits: int, model: str = "") -> Table:
         def form(mean: float, deviation: float) -> str:
             spread = f" ± {unit * deviation:.{digits}f}" if deviation else ""
             return f"{unit * mean:.{digits}f}{spread}"
@@ -83,9 +83,9 @@ def tables(records: list[Record]) -> list[Table]:
         return table(f"{title}: mean and deviation over runs", "columns asked", curves, form)
 
     return [
-        made("State cross-entropy, nats per frame", "cross_entropy", 1.0, 3),
-        made("State cross-entropy without a limit of rank", "cross_entropy", 1.0, 3, FULL_RANK),
-        made("Phone error rate, %", "per", 100.0, 1),
+        by_width("State cross-entropy, nats per frame", "cross_entropy", 1.0, 3),
+        by_width("State cross-entropy without a limit of rank", "cross_entropy", 1.0, 3, FULL_RANK),
+        by_width("Phone error rate, %", "per", 100.0, 1),
     ]
 
 
@@ -117,8 +117,8 @@ def _against_columns(records: list[Record], name: str, y: str) -> Curve:
 
 def _mean_errors(records: list[Record], name: str, width: int) -> tuple[Floats, Floats]:
     """Errors of each utterance, the mean over runs, and its number of phones."""
-    own = [r for r in records if r["map"] == name and r["width"] == width]
-    return np.mean([r["errors"] for r in own], axis=0), np.array(own[0]["phones"], dtype=float)
+    runs = [r for r in records if r["map"] == name and r["width"] == width]
+    return np.mean([r["errors"] for r in runs], axis=0), np.array(runs[0]["phones"], dtype=float)
 
 
 def _sampling_error(errors: Floats, phones: Floats) -> float:
@@ -207,13 +207,13 @@ def _against_network(records: list[Record]) -> Verdict:
 def _entropies(records: list[Record]) -> list[Verdict]:
     top = _widest(records)
     single = {record["seed"] for record in _of_maps(records)} == {0}
-    made = []
+    results = []
     for name in list(SHARES)[1:]:
         width = compared(name, top)
-        full, limited = (_Gap.found(records, name, width, each) for each in (FULL_RANK, ""))
+        full, limited = (_Gap.between(records, name, width, each) for each in (FULL_RANK, ""))
         columns = float(curve(records, "width", "columns", map=name, width=width).mean[0])
         said = "slightly better at equal width" if name == "reweighted" else "not in the paper"
-        made.append(
+        results.append(
             Verdict(
                 f"{name}, {columns:,.0f} columns, predicts states as well as random with {top:,}",
                 said,
@@ -223,7 +223,7 @@ def _entropies(records: list[Record]) -> list[Verdict]:
                 + (_SINGLE_RUNS if single else ""),
             )
         )
-    return made
+    return results
 
 
 _SINGLE_RUNS = (
@@ -235,19 +235,19 @@ _SINGLE_RUNS = (
 class _Gap(NamedTuple):
     """The cross-entropy of a map against that of random features, the means over their runs."""
 
-    own: float
+    here: float
     random: float
     error: float
 
     @classmethod
-    def found(cls, records: list[Record], name: str, width: int, model: str) -> _Gap:
-        own, own_error = _entropy(records, name + model, width)
+    def between(cls, records: list[Record], name: str, width: int, model: str) -> _Gap:
+        here, here_error = _entropy(records, name + model, width)
         random, error = _entropy(records, "random" + model, _widest(records))
-        return cls(own, random, float(np.hypot(own_error, error)))
+        return cls(here, random, float(np.hypot(here_error, error)))
 
     @property
     def difference(self) -> float:
-        return self.own - self.random
+        return self.here - self.random
 
     @property
     def decided(self) -> bool:
@@ -255,13 +255,13 @@ class _Gap(NamedTuple):
 
     def __str__(self) -> str:
         by = f"{self.difference:+.3f} ± {self.error:.3f}"
-        return f"{self.own:.3f} against {self.random:.3f}, {by}"
+        return f"{self.here:.3f} against {self.random:.3f}, {by}"
 
 
 def _entropy(records: list[Record], name: str, width: int) -> tuple[float, float]:
     """The mean over runs and its standard error."""
-    found = curve(records, "width", "cross_entropy", map=name, width=width)
-    runs = found.runs[0]
-    deviation = found.deviation[0] if runs > 1 else _SEED_DEVIATION
+    entropies = curve(records, "width", "cross_entropy", map=name, width=width)
+    runs = entropies.runs[0]
+    deviation = entropies.deviation[0] if runs > 1 else _SEED_DEVIATION
     known = name.removesuffix(FULL_RANK) in DETERMINISTIC
-    return float(found.mean[0]), 0.0 if known else float(deviation / np.sqrt(runs))
+    return float(entropies.mean[0]), 0.0 if known else float(deviation / np.sqrt(runs))

@@ -17,7 +17,7 @@ from .utterances import PHONES61, Labels, Part, Utterance
 NOT_ARRAYS = (*DAMAGED, KeyError, TypeError)  # damaged, without an array, or a single one
 
 
-# --- who is heard when ---------------------------------------------------------------------------
+# --- train, dev and test -------------------------------------------------------------------------
 _SAMPLE_TEST = {"fvmh0", "madc0", "ftlg0", "madd0"}
 _SAMPLE_DEV = {"falk0", "mcpm0"}
 # The core test set of the full corpus; the other speakers of its TEST folder are for development.
@@ -40,7 +40,7 @@ def _part(speaker: str, folders: Iterable[str]) -> Part:
 
 
 def _is_shared(sentence: str) -> bool:
-    """The two sentences that every speaker reads would let a model learn words, not phones."""
+    """The two sentences that all speakers read: a model would learn their words, not phones."""
     return sentence.lower().startswith("sa")
 
 
@@ -85,13 +85,13 @@ def read_folder(folder: Path) -> list[Utterance]:
 
     Upper or lower case, NIST sphere or RIFF; the sentences all speakers share are left out.
     """
-    found = sorted(p for p in folder.rglob("*") if p.suffix.lower() == ".phn")
-    if not found:
+    labelled = sorted(p for p in folder.rglob("*") if p.suffix.lower() == ".phn")
+    if not labelled:
         raise ValueError(
             f"{folder} holds no .PHN files; give a folder in TIMIT's own layout, "
             f"TRAIN/DR1/SPEAKER/SENTENCE.WAV beside SENTENCE.PHN"
         )
-    return [_read_recording(path, folder) for path in found if not _is_shared(path.stem)]
+    return [_read_recording(path, folder) for path in labelled if not _is_shared(path.stem)]
 
 
 def _read_recording(path: Path, root: Path) -> Utterance:
@@ -100,7 +100,7 @@ def _read_recording(path: Path, root: Path) -> Utterance:
         raise ValueError(f"{path} has no recording beside it; {path.stem}.WAV is missing")
     starts, ends, spoken = read_phones(path)
     samples = read_audio(audio)
-    # A last phone may be marked to end a little late; more than 0.1 s is another recording.
+    # The last phone may be marked a little too long; by more than 0.1 s, the files do not match.
     if ends[-1] > len(samples) + RATE // 10:
         raise ValueError(
             f"{audio} has {len(samples)} samples, and the phones beside it end at {ends[-1]}; "

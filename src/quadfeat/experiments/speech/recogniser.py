@@ -19,7 +19,9 @@ from .decoding import PhoneModel, decode, edit_distance
 from .front_end import Projection, stack
 from .utterances import FOLD39, N_STATES, PHONES48, Frames, Labels, Utterance, rows
 
-_LEAST = 1e-8  # probability of a state, so that one the model never saw can still be passed
+_LEAST = (
+    1e-8  # probability of a state, so that paths through states without training rows are possible
+)
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ def _stacked(utterance: Utterance) -> Frames:
 
 @dataclass(frozen=True)
 class StateFeatures:
-    """Features of a task, made once for models of any penalty."""
+    """Features of a task, computed once for models of any penalty."""
 
     task: Task
     train: Matrix
