@@ -6,13 +6,20 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 ENGINE := CMakeLists.txt $(wildcard $(addprefix src/quadfeat/_engine/cpp/,*.cpp *.hpp units/*.cpp))
 
-.PHONY: demo test lint bench accuracy training clean
+# Fits run BLAS on one thread, so tests share the processors among processes.
+PYTEST := $(BIN)/pytest --numprocesses=auto --maxprocesses=4
+
+.PHONY: demo test test-long lint bench accuracy training clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/quadfeat demo
 
 test: $(VENV)/dev.stamp lint
-	$(BIN)/pytest
+	$(PYTEST)
+
+# What takes long and rarely tells.
+test-long: $(VENV)/dev.stamp
+	$(PYTEST) -m long
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .

@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 
+from quadfeat._errors import NoMoments, NotSeparable
 from quadfeat.accuracy import tolerance
 from quadfeat.accuracy.region import Region
 from quadfeat.accuracy.tolerance import GridSearch
-from quadfeat.kernels import base
 from quadfeat.kernels.base import Kernel
 from quadfeat.rules import choice
 from quadfeat.rules.choice import AxisRules
@@ -48,7 +48,7 @@ class Cell:
         self.groups = self.kernel.groups(d)
         reaches = np.full(d, diameter)
         self.search = GridSearch(self.kernel, Region.of(d=d, diameter=diameter), reaches)
-        self._axes = [base.shared_axes(g.kernel, len(g.axes)) for g in self.groups]
+        self._axes = [g.kernel.axes(len(g.axes)) for g in self.groups]
         self._t = diameter * np.linspace(0.0, 1.0, MESH[d])
         squares = np.add.outer if d > 1 else None
         self._ball = reduce(squares, [self._t**2] * d) if squares else self._t**2
@@ -96,7 +96,7 @@ class Cell:
                 try:
                     if self.seen(self.rules(kind, counts)) <= tol:
                         best = columns
-                except ValueError:  # no Gauss rule of so many nodes
+                except NoMoments:  # no Gauss rule of so many nodes
                     continue
         return best
 
@@ -124,7 +124,7 @@ class Cell:
                             rule = self._make[kind](axis, column, n)
                             total += group.weight * (values - self._table(rule))
                 gap = np.abs(total).max() / sum(group.weight for group in self.groups)
-            except ValueError:  # no Gauss rule of so many nodes
+            except NoMoments:  # no Gauss rule of so many nodes
                 gap = np.array(np.inf)
             self._tables[key] = float(gap)
         return float(self._tables[key])
@@ -154,8 +154,8 @@ def run(names: list[str], tols: Any, diameter: float) -> Iterator[Record]:
 def certifiable(name: str) -> bool:
     """Whether the kernel factors over axes, so that it has grids at all."""
     try:
-        [base.shared_axes(g.kernel, len(g.axes)) for g in KERNELS[name](2).groups(2)]
-    except ValueError:
+        [g.kernel.axes(len(g.axes)) for g in KERNELS[name](2).groups(2)]
+    except NotSeparable:
         return False
     return True
 

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,20 @@ def check_declared(estimator: Any) -> None:
             check_flag(name, getattr(estimator, name))
         elif name == "random_state":
             check_seed(name, estimator.random_state)
+
+
+Constraint = Callable[[str, Any], object]  # of a parameter's name and value: raises, as check_count
+
+
+def check_constraints(estimator: Any, constraints: Mapping[str, Constraint]) -> None:
+    """Check parameters by the constraints that their class declares, name by name."""
+    for name, constraint in constraints.items():
+        constraint(name, getattr(estimator, name))
+
+
+def optional(constraint: Constraint) -> Constraint:
+    """The constraint of a parameter that may be None."""
+    return lambda name, value: None if value is None else constraint(name, value)
 
 
 def check_flag(name: str, value: Any) -> bool:

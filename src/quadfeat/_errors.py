@@ -2,12 +2,16 @@
 
 
 class NotSeparable(ValueError):
-    """A kernel that does not factor over axes, where a grid or a proof needs one axis at a time."""
+    """A kernel that is not a product over axes, where a grid or a proof needs one axis."""
 
 
 class NoMoments(ValueError):
     """A spectrum without the moments that a Gauss rule, or a bound, needs."""
 
 
+class NoDensity(ValueError):
+    """A spectrum whose density is zero at all nodes of a rule, or not known well enough for one."""
+
+
 class NoCertificate(ValueError):
-    """Nothing below k(0) can be proven about a map; `error` estimates what cannot be."""
+    """No error below k(0) can be proven for a map; `error` estimates it."""

@@ -1,4 +1,4 @@
-"""Rows done, rows per second and the time left, on stderr."""
+"""Progress on stderr, where `verbose` is True: all that the library ever prints."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _Item = TypeVar("_Item")
 def progress(
     blocks: Iterator[_Item], *, total: int | None, label: str, verbose: bool, done: int = 0
 ) -> Iterator[_Item]:
-    """The same blocks, telling on stderr how far they are.
+    """Yield the same blocks, and write rows done, rows per second and the time left to stderr.
 
-    Nothing for the first second. Then on a terminal one line is rewritten, ten times a second;
-    elsewhere there is a line after 1, 2, 4, ... seconds, and one at the end.
+    Nothing in the first second. Then a terminal has one line, rewritten ten times a second; a file
+    gets a line after 1, 2, 4, ... seconds and one at the end.
 
     Parameters
     ----------
     blocks : iterator of blocks, which have rows `X`
-    total : int or None, rows in all
+    total : int or None, the number of all rows
     label : str, what is being done
-    verbose : bool, False says nothing
-    done : int, rows that were done before, as when a fit is resumed
+    verbose : bool, False writes nothing
+    done : int, rows done before, where a fit is resumed
     """
     if not verbose:
         yield from blocks
@@ -36,6 +36,12 @@ def progress(
             meter.add(_rows(block))
     finally:
         meter.close()
+
+
+def step(label: str, done: int, total: int, *, verbose: bool) -> None:
+    """Write a line such as "bandwidth: 3 of 8 tried" to stderr, for steps of a second or more."""
+    if verbose:
+        print(f"{label}: {done} of {total} tried", file=sys.stderr)
 
 
 def _rows(block: Any) -> int:
@@ -90,7 +96,7 @@ class _Meter:
 
 
 def clock(seconds: float) -> str:
-    """A duration as a person would say it.
+    """A duration in words.
 
     >>> clock(3.2), clock(75), clock(7384)
     ('3 s', '1 min 15 s', '2 h 03 min')

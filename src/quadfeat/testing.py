@@ -65,8 +65,8 @@ def _check_samples(kernel: Kernel, d: int, rng: np.random.Generator) -> None:
 def _check_axes(kernel: Kernel, d: int) -> None:
     try:
         axes = [kernel.axis(i) for i in range(d)]
-    except ValueError:
-        return  # it says that it does not factor over axes
+    except ValueError:  # wide: a kernel of the caller need not know our NotSeparable
+        return
     gap = np.linspace(0.0, 4.0, 9)
     for axis in axes:
         if isinstance(axis, ProductAxis):

@@ -6,6 +6,7 @@ from math import comb, e, factorial
 import numpy as np
 import pytest
 
+from quadfeat._errors import NoCertificate
 from quadfeat.accuracy import axis_cells, estimate, theory
 from quadfeat.accuracy.bounds import Grid, Reweighted, Sparse
 from quadfeat.accuracy.certificate import certify
@@ -124,7 +125,7 @@ def test_no_error_of_any_rule_exceeds_its_certificate():
         region = random_region(d, rng)
         try:
             found = certify(kernel, [rule], region, budget=1e5)
-        except ValueError as refusal:
+        except NoCertificate as refusal:
             assert "error(X)" in str(refusal)
             continue
         certified += 1
@@ -166,7 +167,7 @@ def test_no_error_of_a_pruned_or_reweighted_grid_exceeds_its_certificate():
         region = random_region(d, rng)
         try:
             found = certify(kernel, [Reweighted(Grid(axes), rule)], region, cells=24, budget=1e5)
-        except ValueError as refusal:
+        except NoCertificate as refusal:
             assert "error(X)" in str(refusal)
             continue
         U = points(region, 200, rng)

@@ -360,7 +360,7 @@ def test_groups_share_a_diameter_as_well_as_they_can():
         groups = qf.Anova(qf.Gaussian(0.5), [[0], [1], [2]], rng.uniform(0.3, 3, 3)).groups(3)
         upper = np.cumsum(rng.random((3, cells)) ** (1 + case), axis=1)
         made = [Bound(step, own, "") for own in upper]
-        found = certificate._share(groups, made, region)
+        found = certificate._sum_over_groups(groups, made, region)
         weights = np.array([group.weight for group in groups])
         # Just above i * step a gap is in cell i: so may be three that sum to just above 29 steps.
         seen = [
@@ -425,7 +425,7 @@ def test_the_gap_of_moments_is_the_norm_of_a_difference_of_tensors(order):
     rng = np.random.default_rng(0)
     kernel = qf.Gaussian([0.5, 0.2, 1.0])
     rule = Rule(rng.normal(size=(7, 3)), rng.normal(size=7))
-    moments = taylor._axis_moments([kernel.axis(i) for i in range(3)])
+    moments = taylor._spectral_moments([kernel.axis(i) for i in range(3)])
     tensor = np.zeros((3,) * order)
     for index in product(range(3), repeat=order):
         exact = np.prod([moments[i, index.count(i)] for i in range(3)])
@@ -475,7 +475,7 @@ def test_covering_does_not_leave_a_box_whose_middle_may_be_worse():
 @pytest.mark.parametrize("nu", [1.5, 2.5, 4.0])
 def test_an_isotropic_kernel_bends_most_at_zero(nu):
     kernel, h = qf.Matern(nu, 0.7), 1e-4
-    bend = covering._bends(kernel, 2)
+    bend = kernel.bends(2)
     # 1 - k(h) is H h^2 / 2, up to h^3 where nu = 3/2.
     assert 2 * (1 - kernel.at(np.array([[h, 0.0]]))[0]) / h**2 == pytest.approx(bend[0], rel=1e-3)
     k = kernel.at(np.linspace(0.0, 5.0, 5001)[:, None] * np.eye(1, 2))

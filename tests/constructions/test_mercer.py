@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -11,11 +10,12 @@ from scipy import stats
 from sklearn.datasets import load_breast_cancer
 
 from quadfeat._engine.plans import MercerBasis
-from quadfeat.constructions import compression, landmarks, mercer
-from quadfeat.constructions.mercer import SPREADS, _expand, framing, hermite_mercer
+from quadfeat.constructions import compression, expander, landmarks, mercer
+from quadfeat.constructions.expander import Expander
+from quadfeat.constructions.mercer import SPREADS, fit_frames, hermite_mercer
 from quadfeat.kernels.stationary import Gaussian, Matern
 from quadfeat.kernels.subsets import Anova, Convolution
-from quadfeat.numerics import best_first, principal_frame
+from quadfeat.numerics import principal_frame
 from quadfeat.numerics.principal_frame import Frame, Moments
 
 from .expansion_laws import (
@@ -34,84 +34,10 @@ def normal_expansion(variance, p, gamma=1.0):
     groups = Gaussian(gamma).groups(d)
     scale = np.full(d, np.sqrt(gamma))
     own = principal_frame.frame(Moments(1, np.zeros(d), np.diag(variance)), scale)
-    return _expand(groups, [scale], [own], 1.0, p)
+    return Expander(groups, [scale], [own], 1.0).by_eigenvalue(p)
 
 
 # --- moments and frames --------------------------------------------------------------------------
-def test_moments_of_blocks_are_those_of_all_rows():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(9000, 4)) * [1, 2, 3, 4]
-    found = principal_frame.moments(X)
-    np.testing.assert_allclose(found.mean, X.mean(axis=0), atol=1e-14)
-    np.testing.assert_allclose(found.scatter / found.n, np.cov(X.T, bias=True), rtol=1e-12)
-
-
-def test_moments_of_some_rows_are_those_of_these_rows_alone():
-    rng = np.random.default_rng(0)
-    X, keep = rng.normal(size=(9000, 4)), rng.random(9000) < 0.5
-    keep[4096:8192] = False  # a whole block
-    found, alone = principal_frame.moments(X, keep.astype(float)), principal_frame.moments(X[keep])
-    assert found.n == alone.n == keep.sum()
-    np.testing.assert_allclose(found.mean, alone.mean, atol=1e-15)
-    np.testing.assert_allclose(found.scatter, alone.scatter, rtol=1e-12, atol=1e-10)
-
-
-def test_a_row_of_weight_three_counts_as_three():
-    rng = np.random.default_rng(0)
-    X, weights = rng.normal(size=(5000, 4)) + 7.0, rng.integers(0, 4, size=5000)
-    found = principal_frame.moments(X, weights.astype(float))
-    repeated = principal_frame.moments(np.repeat(X, weights, axis=0))
-    assert found.n == repeated.n
-    np.testing.assert_allclose(found.mean, repeated.mean, rtol=1e-13)
-    np.testing.assert_allclose(found.scatter, repeated.scatter, rtol=1e-12, atol=1e-9)
-
-
-def test_a_large_mean_costs_no_digits_of_the_scatter():
-    X = np.random.default_rng(0).normal(size=(9000, 3))
-    shifted = (X + 2.0**26) - 2.0**26  # what is left of X at that height
-    # The mean of a block is rounded to 2^26 eps = 1.5e-8, and enters the scatter squared.
-    near, far = principal_frame.moments(shifted), principal_frame.moments(shifted + 2.0**26)
-    np.testing.assert_allclose(far.scatter / 9000, near.scatter / 9000, atol=1e-12)
-
-
-def principal(X):
-    return principal_frame.frame(principal_frame.moments(X), np.ones(X.shape[1])).directions
-
-
-def is_permutation(directions):
-    return np.array_equal(np.sort(directions, axis=0)[-1], np.ones(len(directions))) and (
-        np.count_nonzero(directions) == len(directions)
-    )
-
-
-@pytest.mark.parametrize("spread", ["equal", "falling", "heavy-tailed"])
-@pytest.mark.parametrize(("n", "d"), [(50, 3), (50, 200), (2000, 8), (4000, 100)])
-def test_axes_that_are_not_correlated_are_directions(n, d, spread):
-    draws = {
-        "equal": lambda rng: rng.normal(size=(n, d)),
-        "falling": lambda rng: rng.normal(size=(n, d)) / np.arange(1, d + 1),
-        "heavy-tailed": lambda rng: rng.standard_t(3, size=(n, d)),
-    }
-    kept = [is_permutation(principal(draws[spread](np.random.default_rng(i)))) for i in range(10)]
-    assert sum(kept) >= 9  # three deviations
-
-
-def test_axes_that_are_correlated_are_turned_and_then_stay():
-    for name in ("cancer", "cancer5", "digits", "wine"):
-        X = DATA[name]
-        turned = principal(X)
-        assert not is_permutation(turned)
-        assert is_permutation(principal(X @ turned))
-
-
-@pytest.mark.parametrize(("n", "d"), [(25, 10), (100, 100), (200, 100)])
-def test_one_wide_pair_of_correlated_axes_is_seen_among_many(n, d):
-    X = np.random.default_rng(0).normal(size=(n, d))
-    X[:, 1] = X[:, 0] + 0.02 * X[:, 1]
-    X[:, :2] *= 30
-    assert not is_permutation(principal(X))
-
-
 def test_directions_made_of_chance_are_no_better_than_the_axes():
     X = np.random.default_rng(0).normal(size=(1000, 100))
     scale = np.full(100, 0.07)
@@ -120,38 +46,12 @@ def test_directions_made_of_chance_are_no_better_than_the_axes():
     chance = Frame(kept.mean, directions[:, ::-1], variance[::-1])
     groups = Gaussian(0.07**2).groups(100)
     ours, theirs = (
-        mercer.residual(X[500:], _expand(groups, [scale], [own], 1.0, 300), 1.0).mean()
+        mercer.residual(
+            X[500:], Expander(groups, [scale], [own], 1.0).by_eigenvalue(300), 1.0
+        ).mean()
         for own in (kept, chance)
     )
     assert ours < theirs
-
-
-def test_products_come_largest_first_and_none_is_missing():
-    rng = np.random.default_rng(0)
-    ratios = [np.sort(rng.uniform(0.1, 0.9, size=d))[::-1] for d in (4, 3)]
-    roots = [0.0, -0.3]
-
-    def drop(group, axis, factor):
-        return factor * np.log(ratios[group][axis]) if axis < len(ratios[group]) else -np.inf
-
-    found = list(itertools.islice(best_first.largest_products(roots, drop), 300))
-    brute = [
-        roots[g] + float(np.dot(degrees, np.log(ratios[g])))
-        for g, d in enumerate((4, 3))
-        for degrees in itertools.product(range(45), repeat=d)
-        if sum(degrees) < 45
-    ]
-    np.testing.assert_allclose([f.value for f in found], np.sort(brute)[::-1][:300], atol=1e-12)
-    seen = {_degrees(found, i) for i in range(300)}
-    assert len(seen) == 300
-
-
-def _degrees(found, i):
-    product, degrees = found[i], []
-    while product.axis >= 0:
-        degrees.append((product.axis, product.factor))
-        product = found[product.parent]
-    return found[i].group, tuple(degrees)
 
 
 # --- the expansion -------------------------------------------------------------------------------
@@ -171,7 +71,7 @@ def test_reflections_make_the_first_directions_principal_and_keep_the_others_ort
     dense = np.diag(own.scale / np.sqrt(own.length)) + own.rotation @ own.mixing
     Q = dense * np.sqrt(own.length) / own.scale[:, None]
     np.testing.assert_allclose(Q.T @ Q, np.eye(60), atol=1e-13)
-    (principal,) = framing(kernel, X).final
+    (principal,) = fit_frames(kernel, X).frames
     np.testing.assert_allclose(
         np.abs(Q[:, :r].T @ principal.directions[:, :r]), np.eye(r), atol=1e-12
     )
@@ -187,10 +87,12 @@ def test_reflections_cost_no_accuracy(d, p):
     kernel = Gaussian(0.02)
     basis = hermite_mercer(kernel, X, p)
     assert basis.expansions[0].mixing is not None
-    groups, learnt = kernel.groups(d), framing(kernel, X)
+    groups, fitted = kernel.groups(d), fit_frames(kernel, X)
     scales = [mercer._scale(group) for group in groups]
     principal = min(
-        np.mean(mercer.residual(test, _expand(groups, scales, learnt.final, f, p), 1.0))
+        np.mean(
+            mercer.residual(test, Expander(groups, scales, fitted.frames, f).by_eigenvalue(p), 1.0)
+        )
         for f in SPREADS
     )
     assert np.mean(mercer.residual(test, basis, 1.0)) < 1.01 * principal
@@ -209,7 +111,7 @@ def test_rows_are_reflected_only_where_that_saves_work():
 
 
 def test_reflections_of_directions_that_are_axes_change_nothing():
-    Y, T = mercer._compact_reflections(np.eye(7)[:, :3])
+    Y, T = expander._compact_reflections(np.eye(7)[:, :3])
     np.testing.assert_array_equal(np.abs(np.eye(7) - Y @ T @ Y.T), np.eye(7))
 
 
@@ -374,7 +276,7 @@ def parts_of(kernel, X):
     return (
         groups,
         [mercer._scale(group) for group in groups],
-        framing(kernel, X),
+        fit_frames(kernel, X),
     )
 
 
@@ -382,16 +284,18 @@ def parts_of(kernel, X):
 def test_the_fullest_columns_are_those_of_the_largest_mean_squares_whose_parents_are(name):
     kernel, d, p = UNEVEN[name]
     X = uneven(3000, d)
-    groups, scales, learnt = parts_of(kernel, X)
-    chosen = mercer._fullest(groups, scales, learnt.trial, 1.0, p, learnt)
-    pool = _expand(groups, scales, learnt.trial, 1.0, 2 * p)
+    groups, scales, fitted = parts_of(kernel, X)
+    chosen = Expander(groups, scales, fitted.training_frames, 1.0).by_mean_square(
+        p, fitted.training_rows, fitted.row_weights
+    )
+    pool = Expander(groups, scales, fitted.training_frames, 1.0).by_eigenvalue(2 * p)
     assert chosen.n_columns == p and len(chosen.expansions) == len(groups)
     Z, wide = features(X, chosen), features(X, pool)
     # Each is a column of the pool, to rounding, and no two are the same one.
     gaps = np.abs(Z[:, :, None] - wide[:, None, :]).max(axis=0)
     found = gaps.argmin(axis=1)
     assert gaps.min(axis=1).max() < 1e-12 and len(set(found)) == p
-    squares = np.mean(features(learnt.learners, pool) ** 2, axis=0)
+    squares = np.mean(features(fitted.training_rows, pool) ** 2, axis=0)
     parent, start = [], 0
     for each in pool.expansions:
         parent += [start + j if j >= 0 else -1 for j in each.parent]
@@ -406,13 +310,14 @@ def test_the_fullest_columns_are_those_of_the_largest_mean_squares_whose_parents
 
 def test_mean_squares_count_a_row_for_as_many_as_it_stands_for():
     X = uneven(500, 3)
-    groups, scales, learnt = parts_of(Gaussian(0.3), X)
-    basis = _expand(groups, scales, learnt.final, 1.0, 40)
-    counts = np.random.default_rng(1).integers(0, 4, size=len(learnt.learners))
-    weighted = replace(learnt, stand_for=counts.astype(float))
-    repeated = features(np.repeat(learnt.learners, counts, axis=0), basis)
+    groups, scales, fitted = parts_of(Gaussian(0.3), X)
+    basis = Expander(groups, scales, fitted.frames, 1.0).by_eigenvalue(40)
+    counts = np.random.default_rng(1).integers(0, 4, size=len(fitted.training_rows))
+    repeated = features(np.repeat(fitted.training_rows, counts, axis=0), basis)
     np.testing.assert_allclose(
-        mercer._mean_squares(basis, weighted), np.mean(repeated**2, axis=0), rtol=1e-12
+        expander._mean_squares(basis, fitted.training_rows, counts.astype(float)),
+        np.mean(repeated**2, axis=0),
+        rtol=1e-12,
     )
 
 
@@ -420,10 +325,12 @@ def test_mean_squares_count_a_row_for_as_many_as_it_stands_for():
 def test_columns_chosen_on_the_data_leave_less_of_rows_held_out_and_are_of_use_on_others(name):
     kernel, d, p = UNEVEN[name]
     X, unseen = np.split(uneven(24_000, d), [22_000])  # so many that all share one frame
-    groups, scales, learnt = parts_of(kernel, X)
+    groups, scales, fitted = parts_of(kernel, X)
     chosen = hermite_mercer(kernel, X, p)
-    by_spread = [_expand(groups, scales, learnt.final, spread, p) for spread in SPREADS]
-    judge, exact = mercer._judge(kernel, learnt, p), kernel(unseen)
+    by_spread = [
+        Expander(groups, scales, fitted.frames, spread).by_eigenvalue(p) for spread in SPREADS
+    ]
+    judge, exact = mercer._validation_error(kernel, fitted, p), kernel(unseen)
 
     def error(basis):
         Z = features(unseen, basis)
@@ -438,12 +345,12 @@ def test_columns_chosen_on_the_data_leave_less_of_rows_held_out_and_are_of_use_o
 def test_a_basis_is_judged_by_residuals_of_rows_held_out_and_by_pairs_with_others():
     X = np.random.default_rng(3).normal(size=(60, 2))
     kernel = Gaussian(0.3)
-    groups, scales, learnt = parts_of(kernel, X)
-    held_out, others = learnt.held_out, learnt.learners
+    groups, scales, fitted = parts_of(kernel, X)
+    held_out, others = fitted.validation_rows, fitted.training_rows
     assert len(np.unique(np.concatenate([held_out, others]), axis=0)) == len(X), "none is both"
-    judge = mercer._judge(kernel, learnt, 10)
+    judge = mercer._validation_error(kernel, fitted, 10)
     for spread in SPREADS:
-        basis = _expand(groups, scales, learnt.trial, spread, 10)
+        basis = Expander(groups, scales, fitted.training_frames, spread).by_eigenvalue(10)
         left, right = features(held_out, basis), features(others, basis)
         residuals = np.sum((1 - np.sum(left**2, axis=1)) ** 2)
         pairs = np.sum((left @ right.T - kernel(held_out, others)) ** 2)
@@ -461,27 +368,31 @@ def test_spreads_chosen_by_pairs_too_err_less_than_those_of_the_least_residual()
 
     for _ in range(12):  # other rows are held out in each order
         rows = rng.permutation(X)
-        groups, scales, learnt = parts_of(kernel, rows)
-        bases = [_expand(groups, scales, learnt.trial, spread, p) for spread in SPREADS]
-        judge = mercer._judge(kernel, learnt, p)
+        groups, scales, fitted = parts_of(kernel, rows)
+        bases = [
+            Expander(groups, scales, fitted.training_frames, spread).by_eigenvalue(p)
+            for spread in SPREADS
+        ]
+        judge = mercer._validation_error(kernel, fitted, p)
         chosen.append(error(min(bases, key=judge)))
-        by_residual.append(
-            error(min(bases, key=lambda b: np.mean(mercer.residual(learnt.held_out, b, 1.0) ** 2)))
-        )
+        residuals = [mercer.residual(fitted.validation_rows, basis, 1.0) for basis in bases]
+        by_residual.append(error(bases[np.argmin(np.mean(np.square(residuals), axis=1))]))
     assert np.mean(chosen) < 0.9 * np.mean(by_residual)
 
 
 def test_columns_chosen_on_even_rows_have_a_tenth_less_error_than_at_any_spread():
     X, unseen = np.split(np.random.default_rng(0).uniform(-1.7, 1.7, size=(6000, 6)), [5000])
     kernel = Gaussian(0.05)
-    groups, scales, learnt = parts_of(kernel, X)
+    groups, scales, fitted = parts_of(kernel, X)
     exact = kernel(unseen)
 
     def error(basis):
         Z = features(unseen, basis)
         return np.sqrt(np.mean((Z @ Z.T - exact) ** 2))
 
-    by_spread = [_expand(groups, scales, learnt.final, spread, 256) for spread in SPREADS]
+    by_spread = [
+        Expander(groups, scales, fitted.frames, spread).by_eigenvalue(256) for spread in SPREADS
+    ]
     chosen = hermite_mercer(kernel, X, 256)
     assert error(chosen) < 0.9 * min(map(error, by_spread))
     # Made in the frame of all rows, not of those that judged.
@@ -492,41 +403,43 @@ def test_few_rows_of_heavy_tails_do_not_choose_columns():
     X = load_breast_cancer().data[np.random.default_rng(0).permutation(569)[189:], :5]
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     kernel = Gaussian("median").resolve(X)
-    groups, scales, learnt = parts_of(kernel, X)
-    (own,) = hermite_mercer(kernel, X, 256, learnt).expansions
-    plans = [mercer._plans(groups, learnt.final, spread, 256)[0] for spread in SPREADS]
+    groups, scales, fitted = parts_of(kernel, X)
+    (own,) = hermite_mercer(kernel, X, 256, fitted).expansions
+    plans = [Expander(groups, scales, fitted.frames, spread).columns(256)[0] for spread in SPREADS]
     columns = np.column_stack([own.parent, own.direction, own.degree])
     assert any(np.array_equal(columns, plan) for plan in plans)
-    fullest = mercer._fullest(groups, scales, learnt.final, 1.0, 256, learnt)
+    fullest = Expander(groups, scales, fitted.frames, 1.0).by_mean_square(
+        256, fitted.training_rows, fitted.row_weights
+    )
     assert not np.array_equal(fullest.expansions[0].degree, plans[3][:, 2])
 
 
 def test_no_column_counts_for_more_than_its_parent():
     plan = np.array([[-1, 0, 0], [0, 1, 1], [1, 2, 1], [-1, 0, 1], [3, 1, 1]])
-    found = mercer._at_most_of_parents(plan, np.array([2.0, 3.0, 1.0, 5.0, 4.0]))
+    found = expander._at_most_of_parents(plan, np.array([2.0, 3.0, 1.0, 5.0, 4.0]))
     np.testing.assert_array_equal(found, [2.0, 2.0, 1.0, 5.0, 4.0])
 
 
 def test_columns_are_measured_on_rows_that_count_and_are_not_held_out():
     X = uneven(30_000, 3)
     weights = np.random.default_rng(1).integers(0, 3, size=len(X)).astype(float)
-    learnt = framing(Gaussian(0.3), X, weights)
-    assert len(learnt.learners) == 4000
+    fitted = fit_frames(Gaussian(0.3), X, weights)
+    assert len(fitted.training_rows) == 4000
     places = {tuple(row): i for i, row in enumerate(X)}
-    found = [places[tuple(row)] for row in learnt.learners]
-    np.testing.assert_array_equal(weights[found], learnt.stand_for)
-    assert (learnt.stand_for > 0).all() and set(learnt.stand_for) == {1.0, 2.0}
-    assert not {tuple(row) for row in learnt.learners} & {tuple(row) for row in learnt.held_out}
+    found = [places[tuple(row)] for row in fitted.training_rows]
+    np.testing.assert_array_equal(weights[found], fitted.row_weights)
+    assert (fitted.row_weights > 0).all() and set(fitted.row_weights) == {1.0, 2.0}
+    validation_rows = set(map(tuple, fitted.validation_rows))
+    assert not validation_rows & set(map(tuple, fitted.training_rows))
 
 
 def test_rows_too_wide_to_measure_columns_on_keep_the_largest_by_eigenvalue(monkeypatch):
     X = uneven(2000, 3)
-    groups = Gaussian(0.3).groups(3)
     monkeypatch.setattr(mercer, "WIDE", 2)
-    learnt = framing(Gaussian(0.3), X)
-    assert not len(learnt.learners)
-    (own,) = hermite_mercer(Gaussian(0.3), X, 40, learnt).expansions
-    plans = [mercer._plans(groups, learnt.final, spread, 40)[0] for spread in SPREADS]
+    groups, scales, fitted = parts_of(Gaussian(0.3), X)
+    assert not len(fitted.training_rows)
+    (own,) = hermite_mercer(Gaussian(0.3), X, 40, fitted).expansions
+    plans = [Expander(groups, scales, fitted.frames, spread).columns(40)[0] for spread in SPREADS]
     columns = np.column_stack([own.parent, own.direction, own.degree])
     assert any(np.array_equal(columns, plan) for plan in plans)
 

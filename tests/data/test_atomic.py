@@ -1,4 +1,4 @@
-"""Every file is written whole: links, modes, several writers, kills and full disks."""
+"""Files are replaced atomically: links, permissions, several writers, kills and full disks."""
 
 import os
 import resource
@@ -186,7 +186,7 @@ def test_a_file_can_be_loaded_while_it_is_saved(tmp_path):
 
 # --- what a killed writer leaves ------------------------------------------------------------------
 def _killed_while_writing(path):
-    """A process that is killed with its file half written; the name of what it leaves."""
+    """Kill a process while it writes a file; the name of its temporary file."""
     before = set(path.parent.iterdir())
     code = (
         "import os, sys\nfrom quadfeat.data import atomic\n"

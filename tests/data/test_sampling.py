@@ -1,4 +1,4 @@
-"""A sample is decided by the values of rows: not by their order, blocks, copies or machine."""
+"""A sample depends on the values of rows, not on their order, blocks, copies or machine."""
 
 import numpy as np
 import pytest

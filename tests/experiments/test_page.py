@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from quadfeat.experiments import page
-from quadfeat.experiments.cell import Finished, Table, Verdict, machine
+from quadfeat.experiments.cell import Table, Verdict
+from quadfeat.experiments.journal import Finished, machine
 from quadfeat.experiments.page import Section
 from quadfeat.plotting import style
 

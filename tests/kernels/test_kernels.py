@@ -11,6 +11,7 @@ from sklearn.gaussian_process.kernels import Matern as SklearnMatern
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 import quadfeat as qf
+from quadfeat._errors import NotSeparable
 from quadfeat.testing import check_kernel
 
 EPS = np.finfo(float).eps
@@ -126,6 +127,23 @@ def test_isotropic_and_product_matern_differ_above_one_axis():
         qf.Matern(1.5, 0.5)(gap[:, :1], 0 * gap[:, :1]),
         qf.Matern(1.5, 0.5, product=True)(gap[:, :1], 0 * gap[:, :1]),
     )
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        qf.Matern(1.5),
+        qf.Gaussian(1.0) + qf.Cauchy(1.0),
+        2 * qf.Gaussian(1.0),
+        qf.Gaussian(1.0) * qf.Cauchy(1.0),
+        qf.Anova(qf.Gaussian(1.0), [[0], [1]]),
+        qf.Smoothed(qf.Matern(1.5), 0.5),
+    ],
+    ids=repr,
+)
+def test_a_kernel_that_is_no_product_over_axes_says_so_by_its_own_error(kernel):
+    with pytest.raises(NotSeparable):
+        kernel.axis(0)
 
 
 def test_matern_tends_to_the_gaussian():

@@ -33,6 +33,7 @@ ORDER = [
     "__init__",
     "experiments",
     "app",
+    "__main__",
 ]
 FILES = {
     ".".join(path.relative_to(SOURCE).with_suffix("").parts): path
@@ -139,10 +140,12 @@ def test_imports_inside_functions_are_of_optional_packages():
 def test_no_chain_of_imports_is_longer_than_sixteen_files():
     @functools.cache
     def chain(name):
-        after = {other for _, other, _ in imports(name) if other != name}
+        # Those of `__init__` are for type checkers: it loads a name when it is used.
+        after = {other for _, other, _ in imports(name) if other not in (name, "__init__")}
         return (name, *max((chain(other) for other in after), key=len, default=()))
 
-    longest = max((chain(name) for name in FILES if name != "__init__"), key=len)
+    entries = ("__init__", "__main__")  # the doors of the package and of the command
+    longest = max((chain(name) for name in FILES if name not in entries), key=len)
     assert len(longest) <= 16, " -> ".join(longest)
 
 
@@ -160,6 +163,14 @@ def test_files_and_signatures_fit_in_the_head():
             command = any(isinstance(d, ast.Call) for d in node.decorator_list)
             if not (estimator or (name == "app.main" and command)):
                 assert len(names) <= 7, f"{name}.{node.name} has {len(names)} parameters"
+
+
+def test_only_the_command_and_progress_print():
+    for name in FILES:
+        for node in ast.walk(tree(name)):
+            prints = isinstance(node, ast.Name) and node.id == "print"
+            streams = isinstance(node, ast.Attribute) and node.attr in ("stdout", "stderr")
+            assert room(name) in ("app", "_progress") or not (prints or streams), name
 
 
 def test_importing_quadfeat_changes_nothing_and_loads_no_extra():

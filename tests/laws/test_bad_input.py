@@ -125,7 +125,7 @@ def test_what_cannot_fit_is_refused_before_it_is_allocated(estimator, d, advice)
 def test_a_transform_that_cannot_fit_names_blocks():
     rows = np.lib.stride_tricks.as_strided(np.zeros(2), shape=(10**10, 2), strides=(0, 8))
     fitted = qf.RandomFourier(qf.Gaussian(1.0), n_components=4096).fit(np.zeros((2, 2)))
-    fitted._validated = lambda X: X  # checking 10^10 rows would take its time
+    fitted._validated = lambda X: X  # validating 10^10 rows takes minutes
     with pytest.raises(ValueError, match=r"bytes.*transform_blocks"):
         fitted.transform(rows)
 

@@ -60,8 +60,8 @@ def test_an_odd_parameter_is_named_or_gives_a_valid_fit(kind, name, tmp_path, mo
         except (TypeError, ValueError) as refusal:
             assert re.search(rf"\b{name}\b", str(refusal)), (value, refusal)
             continue
-        found = estimator.predict(X) if kind in MODELS else estimator.transform(X)
-        assert np.isfinite(found).all(), value
+        output = estimator.predict(X) if kind in MODELS else estimator.transform(X)
+        assert np.isfinite(output).all(), value
 
 
 @pytest.mark.parametrize(
@@ -118,12 +118,12 @@ def test_a_million_columns_are_too_many_where_each_takes_long(slow):
         ),
     ],
 )
-def test_habits_of_other_libraries_are_told_what_to_write(make, message):
+def test_gamma_or_a_kernel_in_the_wrong_place_is_answered_with_what_to_write(make, message):
     with pytest.raises(TypeError, match=message):
         make()
 
 
-def test_constructors_still_tell_their_parameters():
+def test_signatures_of_constructors_list_their_parameters():
     assert list(qf.RandomFourier().get_params(deep=False)) == [
         "kernel",
         "n_components",

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
@@ -29,3 +30,24 @@ def test_what_the_documents_name_exists():
             assert (ROOT / target).exists(), f"{name} links to {target}"
         for path in re.findall(r"`((?:src|tests|benchmarks|docs)/[\w./-]+)`", text):
             assert (ROOT / path).exists(), f"{name} names {path}"
+
+
+def test_the_walk_names_functions_where_they_are():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    rows = re.findall(r"^\| `(src/[^`]+)` \| ([^|]+) \|", text, flags=re.M)
+    assert len(rows) > 15
+    for path, names in rows:
+        source = (ROOT / path).read_text()
+        for name in re.findall(r"`([\w.]+)`", names):
+            for part in name.split("."):
+                defined = re.search(rf"^\s*(def|class) {part}\b", source, flags=re.M)
+                assert defined, f"{path} does not define {part}"
+
+
+def test_what_has_moved_is_where_the_changelog_says():
+    text = (ROOT / "CHANGELOG.md").read_text()
+    moved = re.findall(r"^\| `quadfeat[^|]*\| ([^|]+) \|$", text, flags=re.M)
+    assert len(moved) > 30
+    for now in moved:
+        for name in re.findall(r"`(quadfeat\.[\w.]+)`", now):
+            resolve_name(name)

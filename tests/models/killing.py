@@ -11,20 +11,20 @@ from quadfeat.data import archive
 
 
 def fit_and_save(make, data, folder):
-    """One process' work: a fit that goes on from the checkpoint, if there is one."""
+    """Run in one process: a fit that resumes from the checkpoint, if there is one."""
     model = make(folder / "checkpoint").fit(*data)
     qf.save(model, folder / "model.qf")
 
 
 def duration(make, data, folder) -> float:
-    """Seconds of a fit that nobody disturbs; its model is left in the folder."""
+    """Seconds of an uninterrupted fit; its model stays in the folder."""
     began = time.monotonic()
     assert _wait(_started(make, data, folder)) == 0
     return time.monotonic() - began
 
 
 def killed_until_done(make, data, folder, seconds, rng, kills) -> int:
-    """Kill and resume a fit until it ends, at most `kills` times; how often it was killed."""
+    """Kill and resume a fit until it ends, at most `kills` times; the number of kills."""
     done = 0
     while True:
         child = _started(make, data, folder)
@@ -41,7 +41,7 @@ def killed_until_done(make, data, folder, seconds, rng, kills) -> int:
 
 
 def same_model(one, two) -> bool:
-    """Whether two saved models have the same bits, whatever is in them."""
+    """Whether two saved models have the same bits."""
     (manifest, arrays), (other, theirs) = archive.read(one), archive.read(two)
     return manifest == other and all(
         np.array_equal(array, theirs[name]) for name, array in arrays.items()

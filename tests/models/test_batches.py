@@ -1,4 +1,4 @@
-"""Laws of partial_fit: how rows fall into batches decides the map and nothing else."""
+"""Laws of partial_fit: the first batch decides the map; batches change nothing else."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ KERNEL = qf.Gaussian(0.5)
 
 @pytest.fixture(params=["regressor", "classifier"])
 def case(request, rng):
-    """A model whose map knows its kernel, rows, and targets: continuous ones, or three labels."""
+    """A model with a given kernel, rows, and targets: numbers, or three labels."""
     X = rng.normal(size=(200, 2))
     y = np.sin(2 * X).sum(axis=1) + 0.5 * rng.normal(size=200)
     # Random features do not depend on the rows, so that batches have the map of a fit.

@@ -1,4 +1,4 @@
-"""Scores become probabilities by the slope that makes the labels of rows left out most likely."""
+"""Scores become probabilities by the slope of highest likelihood for left-out rows."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from quadfeat.models.calibration import _PRIOR, fit_slope, log_loss, probabiliti
 
 
 def scores_of(columns, rng):
-    """Scores that often are largest for their class, and the classes."""
+    """Scores that are often largest for the right class, and the classes."""
     codes = rng.integers(max(columns, 2), size=200)
     scores = rng.normal(size=(200, columns))
     if columns == 1:

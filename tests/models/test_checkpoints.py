@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import quadfeat as qf
-from quadfeat.app import files
+from quadfeat.app import main
 from quadfeat.data import archive
 
 from .killing import duration, killed_until_done, same_model
@@ -49,7 +49,7 @@ def test_a_fit_killed_at_random_moments_ends_in_the_same_bits(make, rows, tmp_pa
 
 
 class Breaking:
-    """Blocks that can be looked at once, and then cannot be read beyond the fifth (`last`)."""
+    """Blocks that the first pass reads whole, and later passes only up to the fifth (`last`)."""
 
     def __init__(self, X, y):
         self.X, self.y, self.whole, self.broken, self.last = X, y, 0, True, 5
@@ -137,18 +137,17 @@ def test_the_command_keeps_the_checkpoint_until_the_model_is_on_the_disk(
     frame = pd.DataFrame(X, columns=list("abcdef"))
     frame["number"], frame["kind"] = y, np.where(y > 0, "a", "b")
     frame[[*"abcdef", target]].to_parquet(tmp_path / "rows.parquet")
-    monkeypatch.setattr(files, "KernelFeatures", lambda **_: FEATURES)
     monkeypatch.setattr("quadfeat.data.checkpoint.Checkpoint.due", lambda self: self.active)
     out, checkpoint = tmp_path / "m.qf", tmp_path / "c"
 
-    def fit(name, **options):
-        options = {"weight": None, "task": "auto", "width": 64, "loss": "ridge", **options}
-        files.fit_model(tmp_path / "rows.parquet", name, target, alpha=1.0, **options)
+    def fit(name, checkpoint):
+        data = tmp_path / "rows.parquet"
+        main.fit(data, name, target=target, width=64, alpha=1.0, checkpoint=checkpoint)
 
     fit(tmp_path / "whole.qf", checkpoint=None)
     out.write_text("earlier")
     with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
-        patch.setattr(files, "save", _no_space)
+        patch.setattr(main, "save", _no_space)
         fit(out, checkpoint=checkpoint)
     assert out.read_text() == "earlier"
     blocks = archive.read(checkpoint)[0]["block"]

@@ -1,4 +1,4 @@
-"""Fits that are interrupted go on to the same bits, and never from something else."""
+"""Interrupted fits resume to the same bits, and never from another fit's checkpoint."""
 
 import os
 import subprocess
@@ -41,7 +41,7 @@ class _Stopped(Exception):
 
 
 def stopped_after(monkeypatch, writes):
-    """Checkpoints that stop the fit after so many of them, as a kill would."""
+    """Stop the fit after so many checkpoints, as a kill would."""
     done, write = [], archive.write
 
     def counted(*arguments):
@@ -55,7 +55,7 @@ def stopped_after(monkeypatch, writes):
 
 @pytest.fixture(scope="module", params=MODELS)
 def whole(request, rows):
-    """A fit that nothing interrupted."""
+    """An uninterrupted fit."""
     return MODELS[request.param]().fit(*rows)
 
 
@@ -111,7 +111,7 @@ def test_ctrl_c_says_how_to_go_on(rows, tmp_path):
     def blocks():
         passes.append(None)
         for start in range(0, ROWS, 1000):
-            if len(passes) == 2 and start == 9000:  # survey, sums
+            if len(passes) == 2 and start == 9000:  # summary, sums
                 raise KeyboardInterrupt
             yield X[start : start + 1000], y[start : start + 1000]
 
@@ -158,7 +158,7 @@ def test_ctrl_c_without_a_checkpoint_promises_nothing(rows):
     def blocks():
         passes.append(None)
         yield X[:5000], y[:5000]
-        if len(passes) == 2:  # survey, sums
+        if len(passes) == 2:  # summary, sums
             raise KeyboardInterrupt
         yield X[5000:], y[5000:]
 
@@ -169,7 +169,7 @@ def test_ctrl_c_without_a_checkpoint_promises_nothing(rows):
 
 # --- code that is a parameter ---------------------------------------------------------------------
 def _made(text, **known):
-    """What a module of this text defines as `made`, as another process would that imports it."""
+    """The object `made` that this source text defines, as if imported by another process."""
     space = {"__name__": "somewhere", "np": np, "qf": qf, **known}
     exec(text, space)
     return space["made"]

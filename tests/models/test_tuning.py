@@ -1,4 +1,4 @@
-"""What is chosen for the user: bandwidths and penalties, on rows that did not fit them."""
+"""Choice of bandwidth and penalty, by likelihood, leave-one-out or validation rows."""
 
 import numpy as np
 import pytest
@@ -9,10 +9,11 @@ from sklearn.linear_model import LogisticRegression
 import quadfeat as qf
 from quadfeat.data.checkpoint import Checkpoint
 from quadfeat.data.sources import source
-from quadfeat.data.summary import distinct_rows, survey
+from quadfeat.data.summary import distinct_rows
 from quadfeat.models import ridge
-from quadfeat.models.descent import fit_loss, tune_alpha
+from quadfeat.models.descent import Objective, fit_loss, tune_alpha
 from quadfeat.models.kernel_learning import _cheap
+from quadfeat.models.losses import Weights
 from quadfeat.models.ridge_sums import NormalSums
 from quadfeat.models.stream import Rows
 from quadfeat.models.tuning import penalties
@@ -51,7 +52,7 @@ def test_the_last_bandwidth_is_the_vertex_of_the_parabola_through_the_best(rng):
 def test_the_score_of_a_bandwidth_is_its_restricted_likelihood_at_the_best_alpha(rng):
     X = rng.normal(size=(200, 2))
     y = np.sin(2 * X).sum(axis=1) + 0.3 * rng.normal(size=200)
-    rows = distinct_rows(survey(source(X, y), labels=False).drawn.X)
+    rows = distinct_rows(source(X, y).summary(labels=False).drawn.X)
     median = qf.Gaussian("median").resolve(rows).gamma
     for each in bandwidths(qf.KernelRegressor(small()).fit(X, y)):
         features = small().set_params(kernel=qf.Gaussian(median / each.value**2))
@@ -153,12 +154,12 @@ def sample(rng):
 
 def test_every_fifth_row_judges_what_the_others_fitted(sample):
     alpha, tried = tune_alpha("logistic", sample, 1, intercept=True)
-    judges, learners = np.arange(4, 100, 5), np.flatnonzero(np.arange(100) % 5 != 4)
+    validation, training = np.arange(4, 100, 5), np.flatnonzero(np.arange(100) % 5 != 4)
     for each in tried:
         model = LogisticRegression(C=1 / each.value, tol=1e-10, max_iter=10_000)
-        model.fit(sample.Z[learners], sample.y[learners])
-        P = model.predict_proba(sample.Z[judges])
-        loss = -np.log(P[np.arange(20), sample.y[judges]]).mean()
+        model.fit(sample.Z[training], sample.y[training])
+        P = model.predict_proba(sample.Z[validation])
+        loss = -np.log(P[np.arange(20), sample.y[validation]]).mean()
         assert each.score == pytest.approx(loss, rel=1e-3)
     scores = np.array([each.score for each in tried])
     assert alpha == tried[scores.argmin()].value
@@ -173,20 +174,20 @@ def test_rows_of_one_x_judge_together_and_weights_set_the_scale_of_alpha(sample)
     heavy = Rows(Z, sample.y, np.full(100, 7.0), group=group)
     ours, theirs = (tune_alpha("logistic", rows, 1, intercept=True) for rows in (pairs, heavy))
     assert theirs[0] == pytest.approx(7 * ours[0], rel=1e-12)
-    judges = group % 5 == 4
+    validation = group % 5 == 4
     for one, other in zip(ours[1], theirs[1], strict=True):
         assert one.score == pytest.approx(other.score, rel=1e-6)
         model = LogisticRegression(C=1 / one.value, tol=1e-10, max_iter=10_000)
-        model.fit(Z[~judges], sample.y[~judges])
-        P = model.predict_proba(Z[judges])[np.arange(20), sample.y[judges]]
+        model.fit(Z[~validation], sample.y[~validation])
+        P = model.predict_proba(Z[validation])[np.arange(20), sample.y[validation]]
         assert one.score == pytest.approx(-np.log(P).mean(), rel=1e-3)
 
 
 def test_a_descent_that_runs_out_of_passes_says_so(sample, monkeypatch):
     monkeypatch.setattr("quadfeat.models.descent._MAX_PASSES", 2)
-    told = dict(alpha=1e-3, rank=None, intercept=True, tolerance=1e-12, max_passes=2)
+    objective = Objective("logistic", Weights(3, 1, rank=None, intercept=True), 1e-3)
     with pytest.warns(ConvergenceWarning, match="not at its minimum after 2 passes"):
-        fit_loss("logistic", sample, Checkpoint(None, 0.0, {}), (3, 1), **told)
+        fit_loss(objective, sample, Checkpoint.none(), tolerance=1e-12, max_passes=2)
 
 
 # --- wide maps ------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ MODELS = {
 
 @pytest.fixture(params=MODELS)
 def case(request, rng):
-    """A model, rows and targets: continuous ones, or three classes."""
+    """A model, rows and targets: numbers, or three classes."""
     X = rng.normal(size=(150, 2))
     y = np.sin(2 * X).sum(axis=1) + 0.5 * rng.normal(size=150)
     if request.param != "regressor":
@@ -32,7 +32,7 @@ def case(request, rng):
 
 
 def answers(model, X):
-    """All that a model says of rows."""
+    """All predictions of a model for rows."""
     said = [model.predict(X)]
     if isinstance(model, qf.KernelRegressor):
         return [*model.predict(X, return_std=True), [model.noise_]]
@@ -249,7 +249,7 @@ def test_whole_blocks_without_weight_are_left_out(case, rng):
 # --- tables of counts ---
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_rows_of_few_different_x_are_observations_and_not_copies(d, rng):
-    """The parity of bits: nothing that is learned of the other x tells it of one left out."""
+    """The parity of bits: other x carry no information on the target of one left out."""
     X = rng.integers(0, 2, size=(4000, d)).astype(float)
     parity = X.sum(axis=1) % 2
     noisy = parity + 0.1 * rng.integers(-1, 2, size=4000)

@@ -85,8 +85,7 @@ def test_the_command_s_fits_run_on_one_thread(task, tmp_path, monkeypatch):
     rows = np.column_stack([X, y if task == "regression" else y > 0])
     np.savetxt(tmp_path / "rows.csv", rows, delimiter=",", header="a,b,c,y", comments="")
     seen.clear()
-    options = {"weight": None, "width": 8, "loss": "ridge", "alpha": "auto", "checkpoint": None}
-    files.fit_model(tmp_path / "rows.csv", tmp_path / "m.qf", "y", task=task, **options)
+    files.fit_model(tmp_path / "rows.csv", files.FitOptions("y", task=task, width=8))
     assert seen and all(set(each) == {1} for each in seen)
 
 

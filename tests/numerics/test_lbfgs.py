@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from quadfeat.data.checkpoint import Checkpoint
-from quadfeat.models.descent import Curvature, fit_loss
+from quadfeat.models.descent import Curvature, Objective, fit_loss
 from quadfeat.models.losses import Weights, curvature, indicators
 from quadfeat.models.ridge import fit_ridge, ridge_sums
 from quadfeat.models.stream import Rows
@@ -31,7 +31,7 @@ def test_the_first_metric_is_the_inverse_of_the_curvature(intercept):
     rng = np.random.default_rng(1)
     Z, alpha, t = 2.0 + rng.normal(size=(50, 4)), 0.3, 3
     rows = Rows(Z, np.zeros((50, 0)), None)
-    nothing = Checkpoint(None, 0.0, {})
+    nothing = Checkpoint.none()
     whole = Curvature.of_stream(rows, nothing, 4, intercept=intercept)
     whole.metric("logistic", t, 7.0)  # leaves no trace in the next
     metric = whole.metric("squared_hinge", t, alpha)
@@ -47,7 +47,7 @@ def test_the_first_metric_is_the_inverse_of_the_curvature(intercept):
 @pytest.mark.parametrize("intercept", [True, False])
 def test_the_metric_of_factors_inverts_the_curvature_of_each(intercept, rng):
     Z, alpha, t, rank = 2.0 + rng.normal(size=(50, 4)), 0.3, 3, 2
-    nothing = Checkpoint(None, 0.0, {})
+    nothing = Checkpoint.none()
     rows = Rows(Z, np.zeros((50, 0)), None)
     whole = Curvature.of_stream(rows, nothing, 4, intercept=intercept)
     centred = Z - Z.mean(axis=0) if intercept else Z
@@ -65,13 +65,13 @@ def test_the_metric_of_factors_inverts_the_curvature_of_each(intercept, rng):
 
 def test_a_ridge_fit_saves_a_descent_its_pass_over_the_products(rng):
     Z, codes = 2.0 + rng.normal(size=(300, 6)), rng.integers(3, size=300)
-    nothing, rows = Checkpoint(None, 0.0, {}), Rows(Z, indicators(codes, 3), None)
+    nothing, rows = Checkpoint.none(), Rows(Z, indicators(codes, 3), None)
     system = ridge_sums(rows, nothing, 6, 3).system(intercept=True, signs=np.ones(6), copy=False)
     curved = Curvature.of_ridge(fit_ridge(system, 5.0, Z.dtype, rows))
 
     def fitted(**given):
-        told = dict(alpha=0.3, rank=None, intercept=True, tolerance=1e-14)
-        return fit_loss("squared_hinge", Rows(Z, codes, None), nothing, (6, 3), **told, **given)
+        objective = Objective("squared_hinge", Weights(6, 3, rank=None, intercept=True), 0.3)
+        return fit_loss(objective, Rows(Z, codes, None), nothing, tolerance=1e-14, **given)
 
     (W, b, passes), (W_own, b_own, passes_own) = fitted(curved=curved), fitted()
     np.testing.assert_allclose(W, W_own, rtol=1e-9, atol=1e-12)

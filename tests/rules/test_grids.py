@@ -146,7 +146,7 @@ def test_shared_groups_use_one_set_of_nodes(rng):
         fitted = qf.RandomFourier(kernel, n_components=200, share_groups=share, random_state=0).fit(
             X
         )
-        sets = {rule.nodes.tobytes() for rule in fitted._group_rules}
+        sets = {rule.nodes.tobytes() for rule in fitted._rules_by_group}
         assert len(sets) == n_sets
 
 

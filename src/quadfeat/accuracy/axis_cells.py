@@ -1,4 +1,9 @@
-"""Proven enclosures of one axis: of the kernel, a rule, and their difference, cell by cell."""
+"""Proven enclosures on one axis: of k, of a rule q and of k - q, cell by cell.
+
+On a panel a function is its Chebyshev interpolant up to a remainder, and the interpolant's second
+derivative is bounded by its coefficients (`_enclose`); a kernel that falls is between its values at
+the ends of a cell. `AxisCells` is what the proofs for grids are made of.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +13,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._errors import NoCertificate
 from .._typing import Floats
 from ..rules.rule import Axis, Rule
 
 # What evaluating k and k~ in double precision may add; a few hundred units in the last place.
 ROUNDING = 2.0**-46
-# --- one axis: enclosures -----------------------------------------------------------------------
+# Orders of derivatives, and points of interpolants, to choose from.
 ORDERS = (2, 4, 8, 16)
-_LONG = np.longdouble  # 64 bits of mantissa where the machine has them, so that 1e-12 is not noise
+_LONG = np.longdouble  # 64-bit mantissa where the machine has one: errors of 1e-12 are no noise
 
 
 def mass(rule: Rule) -> float:
-    """A bound of |rule| anywhere."""
+    """sum |weights|, a bound of |rule| everywhere."""
     return float(np.abs(rule.weights).sum()) * (1 + 1e-12)
 
 
 def _rule_derivatives(rule: Rule) -> Floats:
+    """Bounds (17,) of the derivatives of a rule, by order."""
     powers: Floats = np.abs(rule.nodes) ** np.arange(ORDERS[-1] + 1.0)
     return np.asarray(np.abs(rule.weights) @ powers * (1 + 1e-12))
 
@@ -37,9 +44,13 @@ class _Function(NamedTuple):
 
 
 def _k(axis: Axis) -> _Function:
+    """The kernel of an axis, in extended precision if it has one."""
+
     def value(t: Any) -> Any:
-        found = axis.profile(t)
-        return found if found.dtype == _LONG else axis.profile(t.astype(np.float64)).astype(_LONG)
+        profile = axis.profile(t)
+        return (
+            profile if profile.dtype == _LONG else axis.profile(t.astype(np.float64)).astype(_LONG)
+        )
 
     trial = axis.profile(np.ones(1, dtype=_LONG))
     precision = float(np.finfo(trial.dtype).eps)
@@ -47,6 +58,7 @@ def _k(axis: Axis) -> _Function:
 
 
 def _q(rule: Rule, reach: float) -> _Function:
+    """A rule as a function of gaps up to `reach`."""
     nodes, weights = rule.nodes[:, 0].astype(_LONG), rule.weights.astype(_LONG)
 
     def value(t: Any) -> Any:
@@ -69,10 +81,10 @@ def _enclose(function: _Function, breaks: Floats) -> tuple[Floats, Floats] | Non
     """The least and largest value on each cell between `breaks`; None if nothing is known.
 
     On panels of half-width r the function is its Chebyshev interpolant of p points up to
-    2 (r/2)^p / p! sup|f^(p)|, and a polynomial is on an interval of width h no further beyond its
-    values at the ends than h^2 / 8 sup|second derivative|, read off its coefficients. So the slack
-    is small beside the function itself, even where that is 1e-15 and its derivatives' bounds are
-    1. Cells are cut where panels end: the polynomials of two panels do not meet smoothly.
+    2 (r/2)^p / p! sup|f^(p)|, and on an interval of width h a polynomial exceeds its values at the
+    ends by at most h^2 / 8 sup|second derivative|, which its coefficients bound. So the slack is
+    small compared to the function, even where that is 1e-15 and its derivatives' bounds are 1.
+    Cells are cut where panels end: the polynomials of two panels do not meet smoothly.
     """
     values = function.value(breaks.astype(_LONG))
     reach, size = float(breaks[-1]), float(np.abs(values).max())
@@ -139,7 +151,7 @@ def falls(axis: Axis, width: float) -> tuple[Floats, Floats]:
 
 
 def level_edges(axis: Axis, width: float, step: float) -> Floats:
-    """Where log k has fallen by a multiple of `step`, roughly; these cells are but labels."""
+    """Where log k has fallen by a multiple of `step`, roughly: these cells are only labels."""
     t, fall = falls(axis, width)
     inner = np.interp(np.arange(step, fall[-1], step), fall, t)
     return np.unique(np.concatenate([[0.0], inner[inner < width], [width]]))
@@ -163,11 +175,13 @@ class AxisCells:
         return np.minimum.reduceat(bounds[0], starts), np.maximum.reduceat(bounds[1], starts)
 
     def of(self, function: _Function) -> tuple[Floats, Floats] | None:
+        """The least and largest value on each cell; None if no derivative is bounded."""
         breaks = self._breaks(4)
         bounds = _enclose(function, breaks)
         return None if bounds is None else self._cells(breaks, bounds)
 
     def kernel(self) -> tuple[Floats, Floats]:
+        """The least and largest k on each cell."""
         if self.axis.decreasing:
             return self._cells(self._edges, _enclose_decreasing(self.axis, self._edges))
         bounds = self.of(self._k)
@@ -183,15 +197,15 @@ class AxisCells:
             most = 1 + mass(rule)
             return np.maximum(bounds[0], -most), np.minimum(bounds[1], most)
         if not self.axis.decreasing:
-            raise ValueError(
+            raise NoCertificate(
                 f"no certificate for {self.axis!r}: its spectrum has no second moment and its "
                 f"profile is not known to decrease; error(X) gives an estimate with a confidence"
             )
         breaks = self._breaks(64)
         exact = _enclose_decreasing(self.axis, breaks)
-        found = _enclose(approximate, breaks)
-        assert found is not None  # a rule has all derivatives
-        return self._cells(breaks, (exact[0] - found[1], exact[1] - found[0]))
+        low_high = _enclose(approximate, breaks)
+        assert low_high is not None  # a rule has all derivatives
+        return self._cells(breaks, (exact[0] - low_high[1], exact[1] - low_high[0]))
 
     def difference(self, finer: Rule, coarser: Rule | None) -> tuple[Floats, Floats]:
         """The least and largest finer - coarser on each cell."""

@@ -1,4 +1,9 @@
-"""What was made for a group of axes, and what is proven about it."""
+"""The vocabulary of the proofs: constructions that can be certified, and bounds on cells.
+
+A construction is what a map built for one group of axes: a `Rule` of any nodes, a tensor `Grid`, a
+`Sparse` grid, or a `Reweighted` grid. A proof returns a `Bound`: a step function of |u|^2 that no
+|k - k~| of the group exceeds.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +16,8 @@ from .._typing import Floats
 from ..rules.rule import Axis, Rule
 
 
-# --- what was made, and the answer --------------------------------------------------------------
 class Provable(Protocol):
-    """What bounds of any rule need of a kernel."""
+    """What the bounds for any rule need to know of a kernel."""
 
     def at(self, gaps: Floats) -> Floats:
         """k at the rows of gaps (n, d): (n,)."""
@@ -63,6 +67,7 @@ class Bound(NamedTuple):
 
 
 def rule_key(rule: Rule) -> tuple[bytes, bytes]:
+    """Equal for rules with the same nodes and weights, so that they share one proof."""
     return rule.nodes.tobytes(), rule.weights.tobytes()
 
 
@@ -81,9 +86,8 @@ def chain(bound: Bound) -> tuple[Floats, Floats]:
     return np.diff(y[hull]) / length, length
 
 
-# --- tensor grids -------------------------------------------------------------------------------
 class Cells(NamedTuple):
-    """Bounds on cells of |u|^2: -low <= k - q <= high, bottom <= k <= top; |q| <= mass anywhere."""
+    """On cells of |u|^2: -low <= k - q <= high and bottom <= k <= top; |q| <= mass everywhere."""
 
     high: Floats
     low: Floats
@@ -93,5 +97,6 @@ class Cells(NamedTuple):
 
 
 def padded(worst: Floats, cells: int) -> Floats:
+    """The largest error up to each cell, (cells,): never falling, and constant beyond the last."""
     upper = np.maximum.accumulate(worst[:cells]) * (1 + 1e-13)
     return np.concatenate([upper, np.full(max(0, cells - len(upper)), upper[-1])])

@@ -1,7 +1,10 @@
-"""How wrong a map can be over a whole region: certificates computed from the rule at hand.
+"""Certificates: sup |k - k~| / k(0) over a region is at most `value`, proven for the rule at hand.
 
-Errors are |k - k~| relative to k(0). A certificate is of the rule in exact arithmetic, plus
-`ROUNDING` for evaluating it in double precision; single precision adds some 1e-7 of its own.
+Every group of axes gets the bound of its construction: `tensor_grid`, `sparse_grid`, `covering` or
+`taylor`; a reweighted grid also that of its grid plus the mass that was moved. The groups' bounds
+are added up under the one region that all groups share (`_sum_over_groups`). A certificate is of
+the rule in exact arithmetic, plus `ROUNDING` for evaluating it in double precision; single
+precision adds some 1e-7 more.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .._errors import NoCertificate
 from .._typing import Floats
 from ..kernels.base import Group, Kernel
 from ..rules import grids
@@ -43,7 +47,7 @@ class Certificate:
 
 def certify(
     kernel: Kernel,
-    made: Sequence[Construction],
+    constructions: Sequence[Construction],
     region: Region,
     *,
     degree: int | None = None,
@@ -55,41 +59,42 @@ def certify(
     Parameters
     ----------
     kernel : Kernel, resolved
-    made : one `Rule`, `Grid`, `Sparse` or `Reweighted` for each of the kernel's groups
+    constructions : a `Rule`, `Grid`, `Sparse` or `Reweighted` for each of the kernel's groups
     region : Region
-    degree : int, the even degree the rules are exact to, if Theorem 1's value is wanted beside
-    cells : int, cells of |u|^2 for grids: more are tighter; default by how far k falls
-    budget : float, cosines that covering a group may take: 2e8 are a few seconds
+    degree : int, the even degree the rules are exact to, to report Theorem 1's value as well
+    cells : int, cells of |u|^2 for grids: more are tighter; default: by how far k falls
+    budget : float, cosines that covering a group may evaluate: 2e8 take a few seconds
 
     Notes
     -----
-    Grids: `_combine`. Sparse grids: `_smolyak_bound`. Reweighted: the grid's bound plus
+    Grids: `grid_bound`. Sparse grids: `smolyak_bound`. Reweighted grids: the grid's bound plus
     sum |a - a_grid|, which is the omitted mass when weights are kept and twice that when they are
-    made to sum to 1 again. Rules of up to three axes: `cover_bound`. Any rule: `taylor_bound`.
-    Several groups: `_share`. Where none of these says more than |k - k~| < k(0), the answer is a
-    refusal.
+    scaled to sum to 1 again. Rules of up to three axes: `cover_bound`. Any rule: `taylor_bound`.
+    Several groups: `_sum_over_groups`. An error where none of these proves |k - k~| < k(0).
     """
     groups = kernel.groups(len(region.box))
-    if len(groups) != len(made):
-        raise ValueError(f"the kernel has {len(groups)} groups, and {len(made)} rules were given")
+    if len(groups) != len(constructions):
+        raise ValueError(
+            f"the kernel has {len(groups)} groups, and {len(constructions)} rules were given"
+        )
     regions = [region.on(group.axes) for group in groups]
-    keys = [_key(g, m, r) for g, m, r in zip(groups, made, regions, strict=True)]
+    keys = list(map(_key, groups, constructions, regions))
     if cells is None:
         cells = _cells_needed(kernel, region) if len(set(keys)) <= 8 else 192
     if len(set(keys)) > 8:
-        # Distinct rules share no work, whatever the region.
+        # Grids over slightly larger, equal regions share their proofs; distinct rules never do.
         regions = [
-            small if isinstance(m, Rule | Reweighted) else small.rounded_up()
-            for m, small in zip(made, regions, strict=True)
+            small if isinstance(construction, Rule | Reweighted) else small.rounded_up()
+            for construction, small in zip(constructions, regions, strict=True)
         ]
-        keys = [_key(g, m, r) for g, m, r in zip(groups, made, regions, strict=True)]
+        keys = list(map(_key, groups, constructions, regions))
     known: dict[Any, Bound] = {}
-    for key, group, construction, small in zip(keys, groups, made, regions, strict=True):
+    for key, group, construction, small in zip(keys, groups, constructions, regions, strict=True):
         if key not in known:
             known[key] = _group_bound(group, construction, small, cells, budget)
     bounds = [known[key] for key in keys]
     total = sum(group.weight for group in groups)
-    value = _share(groups, bounds, region) / total + ROUNDING
+    value = _sum_over_groups(groups, bounds, region) / total + ROUNDING
     methods = sorted({bound.method for bound in bounds})
     return Certificate(
         float(value), region, " and ".join(methods), _theorem1(kernel, groups, region, degree)
@@ -106,6 +111,7 @@ def _cells_needed(kernel: Kernel, region: Region) -> int:
 def _theorem1(
     kernel: Kernel, groups: Sequence[Group], region: Region, degree: int | None
 ) -> float | None:
+    """Theorem 1's value for rules exact to `degree`; for several groups, the ANOVA theorem's."""
     b = kernel.subgaussian(len(region.box))
     if degree is None or degree < 2 or not isfinite(b):
         return None
@@ -118,31 +124,32 @@ def _theorem1(
 
 
 def _group_bound(
-    group: Group, made: Construction, region: Region, cells: int, budget: float
+    group: Group, construction: Construction, region: Region, cells: int, budget: float
 ) -> Bound:
+    """The bound of one group by its construction; an error where it is not below k(0)."""
     d = len(group.axes)
     step = region.diameter**2 / cells
     radii = np.sqrt(step * np.arange(1, cells + 1)) * (1 + 1e-12)
-    if isinstance(made, Grid | Sparse | Reweighted):
+    if isinstance(construction, Grid | Sparse | Reweighted):
         axes = group.kernel.axes(d)
-        if isinstance(made, Sparse):
-            return Bound(step, smolyak_bound(axes, made, region, step, cells), "its levels")
-        rules = made.axes if isinstance(made, Grid) else made.grid.axes
+        if isinstance(construction, Sparse):
+            return Bound(step, smolyak_bound(axes, construction, region, step, cells), "its levels")
+        rules = construction.axes if isinstance(construction, Grid) else construction.grid.axes
         upper = grid_bound(axes, rules, region, step, cells)
-        if isinstance(made, Grid):
+        if isinstance(construction, Grid):
             return Bound(step, upper, "its axes")
-        moved = _moved_mass(made.grid, made.rule)
+        moved = _moved_mass(construction.grid, construction.rule)
         if d > 3 or moved <= upper[-1]:
-            found = Bound(step, upper + moved, f"its grid and a moved mass of {moved:.3g}")
-            other = _any_rule_bound(group.kernel, made.rule, region, step, radii, None)
-            found = min(found, other, key=lambda bound: float(bound.upper[-1]))
+            bound = Bound(step, upper + moved, f"its grid and a moved mass of {moved:.3g}")
+            other = _any_rule_bound(group.kernel, construction.rule, region, step, radii, None)
+            bound = min(bound, other, key=lambda each: float(each.upper[-1]))
         else:
-            cover = _any_rule_bound(group.kernel, made.rule, region, step, radii, budget)
-            found = cover._replace(upper=np.minimum(cover.upper, upper + moved))
+            cover = _any_rule_bound(group.kernel, construction.rule, region, step, radii, budget)
+            bound = cover._replace(upper=np.minimum(cover.upper, upper + moved))
     else:
-        found = _any_rule_bound(group.kernel, made, region, step, radii, budget)
-    refuse_vacuous(found.upper[-1], d)
-    return found
+        bound = _any_rule_bound(group.kernel, construction, region, step, radii, budget)
+    refuse_vacuous(bound.upper[-1], d)
+    return bound
 
 
 def _any_rule_bound(
@@ -160,7 +167,7 @@ def _any_rule_bound(
 def refuse_vacuous(value: float, d: int) -> None:
     """An error that says what can be proven, where this is no bound below k(0)."""
     if not value < 1:
-        raise ValueError(
+        raise NoCertificate(
             f"no certificate: nothing below k(0) can be proven for this map on {d} axes over this "
             f"region; a smaller region, or more nodes, may do. What has one: DenseGrid, "
             f"SparseGrid(weights='signed'), PolynomiallyExact and any map over a small region, and "
@@ -169,21 +176,21 @@ def refuse_vacuous(value: float, d: int) -> None:
         )
 
 
-def _key(group: Group, made: Construction, region: Region) -> Any:
-    if isinstance(made, Rule):
-        return id(made), id(group.kernel), region
-    rules = made.levels if isinstance(made, Sparse) else ()
-    if isinstance(made, Grid):
-        rules = ((made.axes),)
-    if isinstance(made, Reweighted):
-        return id(made), id(group.kernel), region
+def _key(group: Group, construction: Construction, region: Region) -> Any:
+    """Equal where two groups have the same bound."""
+    if isinstance(construction, Rule):
+        return id(construction), id(group.kernel), region
+    rules = construction.levels if isinstance(construction, Sparse) else ()
+    if isinstance(construction, Grid):
+        rules = (construction.axes,)
+    if isinstance(construction, Reweighted):
+        return id(construction), id(group.kernel), region
     names = tuple(tuple(rule_key(rule) for rule in some) for some in rules)
     axes = tuple(axis_key(axis) for axis in group.kernel.axes(len(group.axes)))
-    return type(made), names, axes, region
+    return type(construction), names, axes, region
 
 
-# --- sums over groups ---------------------------------------------------------------------------
-def _share(groups: Sequence[Group], bounds: Sequence[Bound], region: Region) -> float:
+def _sum_over_groups(groups: Sequence[Group], bounds: Sequence[Bound], region: Region) -> float:
     """The largest sum of weight * bound(|u_g|^2) when the |u_g|^2 must share |u|^2 <= M^2.
 
     Each axis is in at most Delta groups, so the |u_g|^2 sum to at most Delta M^2 (the argument of
@@ -210,20 +217,21 @@ def _share(groups: Sequence[Group], bounds: Sequence[Bound], region: Region) -> 
     return float(base + (slope[order] * filled).sum() * (1 + 1e-12))
 
 
-# --- reweighted grids ---------------------------------------------------------------------------
 def _moved_mass(grid: Grid, rule: Rule) -> float:
     """sum |a - a_grid| over the nodes of the grid, mirrored nodes taken together.
 
     Dropping a mass m and keeping the other weights moves m; scaling them up to mass 1 again 2 m.
     """
     half = grids.fold(rule)
-    own = np.ones(len(half))
+    grid_weights = np.ones(len(half))
     for axis, column in zip(grid.axes, half.nodes.T, strict=True):
         nodes = axis.nodes[:, 0]
         index = np.abs(np.subtract.outer(column, nodes)).argmin(axis=1)
         if np.any(np.abs(nodes[index] - column) > 1e-12 * np.abs(nodes).max(initial=1e-300)):
             raise ValueError("the reweighted rule has nodes that are not on the grid")
-        own *= axis.weights[index]
-    own *= np.where(half.nodes.any(axis=1), 2.0, 1.0)
+        grid_weights *= axis.weights[index]
+    grid_weights *= np.where(half.nodes.any(axis=1), 2.0, 1.0)
     whole = prod(float(axis.weights.sum()) for axis in grid.axes)
-    return float(np.abs(half.weights - own).sum() + max(0.0, whole - own.sum())) * (1 + 1e-12)
+    return float(
+        np.abs(half.weights - grid_weights).sum() + max(0.0, whole - grid_weights.sum())
+    ) * (1 + 1e-12)

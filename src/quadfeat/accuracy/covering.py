@@ -1,4 +1,8 @@
-"""A bound for any rule in few dimensions: its error on a mesh, and how fast it can change."""
+"""The bound of any rule on up to three axes: branch and bound over boxes that cover the region.
+
+On a box the error exceeds its values at the corners by at most what second derivatives allow; boxes
+that may hold more than 1.05 times the largest error seen are split.
+"""
 
 from __future__ import annotations
 
@@ -11,25 +15,23 @@ from ..rules.rule import Rule
 from .bounds import Provable
 from .region import Region
 
-# --- up to three axes: covering -----------------------------------------------------------------
-_SMALL = 1e-13  # errors that rounding hides are not covered any closer
-_OVERHEAD = 20  # cosines that take as long as all else that is done at a point
+_SMALL = 1e-13  # boxes with errors below it are not split: rounding hides them
+_OVERHEAD = 20  # cosines that cost as much as all other work at a point
 
 
 def cover_bound(kernel: Provable, rule: Rule, region: Region, budget: float) -> float | None:
-    """A bound by branch and bound over boxes, within 5% of the largest error seen, or 1e-13, if the
-    budget allows.
+    """A bound within 5% of the largest error seen, or 1e-13; looser if `budget` cosines run out.
 
-    On a box of half-widths h, which no axis plane cuts, k is no further beyond its values at the
-    corners than sum_i H_i h_i^2 / 2, H_i a bound of its second derivative along axis i; and a
-    cosine of the rule no further than sum_i w_i^2 h_i^2 / 2, or 2.
+    On a box of half-widths h, which no axis plane cuts, k exceeds its values at the corners by at
+    most sum_i H_i h_i^2 / 2, H_i a bound of its second derivative along axis i; a cosine of the
+    rule by at most sum_i w_i^2 h_i^2 / 2, or 2. None where no H is known.
     """
     d = rule.nodes.shape[1]
     bend = kernel.bends(d)
     if bend is None:
         return None
     widths = np.minimum(np.array(region.box), region.diameter)
-    # k - k~ is even, so one half of the space will do.
+    # k - k~ is even, so half of the space is enough.
     signs = np.array([(1.0, *rest) for rest in product((1.0, -1.0), repeat=d - 1)])
     low = np.minimum(signs * widths, 0.0)
     high = np.maximum(signs * widths, 0.0)
@@ -41,10 +43,10 @@ def cover_bound(kernel: Provable, rule: Rule, region: Region, budget: float) -> 
     seen, kept, used = 0.0, 0.0, 0
     worst = np.full(len(low), inf)
     while len(low):
-        if used >= budget or seen >= 1:  # which is no certificate
+        if used >= budget or seen >= 1:  # at 1 there is no certificate
             return float(max(seen * 1.05, kept, worst.max()))
         order = np.argsort(-worst)
-        # A share of the boxes: sorting all of them for a few would take longer than cosines do.
+        # A sixteenth of the boxes: sorting all of them for a few would cost more than the cosines.
         some = max(40_000 // len(unit), len(order) // 16)
         take, rest = order[:some], order[some:]
         span = high[take] - low[take]

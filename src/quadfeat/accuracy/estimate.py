@@ -1,4 +1,8 @@
-"""How wrong a map is on pairs that were drawn, with a confidence."""
+"""Estimates: errors on random pairs of rows, with upper confidence limits for their population.
+
+Limits of the RMS are empirical Bernstein bounds (Maurer and Pontil, 2009), those of quantiles are
+order statistics by the binomial law, those of shares Clopper and Pearson's (1934).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,6 @@ from scipy import stats
 
 from .._typing import Axes
 
-# --- held-out pairs -----------------------------------------------------------------------------
 NEW_ROWS = "pairs of new rows like these"
 
 
@@ -29,8 +32,8 @@ def draw_pairs(n_rows: int, n_pairs: int, rng: np.random.Generator) -> Pairs:
     """Pairs of different rows that are independent, so that limits hold for their population.
 
     Up to n_rows // 2 pairs share no row: if rows are independent draws then so are the pairs, and
-    they speak of new rows. More pairs than that are drawn with replacement from all pairs of these
-    rows, and speak of these rows only.
+    limits hold for new rows. More pairs than that are drawn with replacement from all pairs of
+    these rows, and limits hold for these rows only.
     """
     if n_rows < 2:
         raise ValueError(f"pairs need at least two rows, got {n_rows}")
@@ -44,11 +47,11 @@ def draw_pairs(n_rows: int, n_pairs: int, rng: np.random.Generator) -> Pairs:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Errors of held-out pairs, relative to k(0), with upper limits, each at its own confidence.
+    """Errors of random pairs, relative to k(0), with upper limits, each at the same confidence.
 
-    `rms_limit` and `quantile_limits` hold for the population; at most a share `beyond` of it errs
-    by more than `largest`, and, as is proven, none of it by more than `bound`, which `rms_limit`
-    rests on.
+    `rms_limit` and `quantile_limits` hold for the population. At most a share `beyond` of it errs
+    by more than `largest`. None of it errs by more than `bound`, which is proven and used for
+    `rms_limit`.
     """
 
     rms: float
@@ -96,8 +99,8 @@ def estimate(
     bound : float
         A proven bound of |error| over the whole population, not only over the pairs drawn: a
         certificate, or sqrt(r(x) r(y)); infinite if none is known. The default 2 holds for any
-        rows and any map with non-negative weights of mass 1, and leaves an RMS below 1e-2 hidden
-        by its own square.
+        rows and any map with non-negative weights of mass 1, but its square alone hides an RMS
+        below 1e-2.
     quantiles : shares of pairs
     population : str, what the pairs were drawn from; see `draw_pairs`
 

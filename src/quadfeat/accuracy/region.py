@@ -1,4 +1,8 @@
-"""Where a map is certified: the gaps between rows in a ball and a box."""
+"""Regions: the gaps u = x - y that a certificate covers, in a ball and a box around 0.
+
+A `Region` holds all gaps of the rows it was made from, rounded up. `turned_rows` and `turned_gaps`
+bound the same gaps along the principal directions of a framed grid.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from .._typing import Axes, Floats
 
 
 class Turned(NamedTuple):
-    """A region seen in a frame; where m < d, the last side is of what no direction sees."""
+    """A region along principal directions; if m < d, the last side is for what they all miss."""
 
     diameter: float
     box: Floats
@@ -34,7 +38,7 @@ def turned_rows(directions: Floats, scale: Floats, X: Floats) -> Turned:
 
 
 def turned_gaps(directions: Floats, scale: Floats, diameter: float, box: Sequence[float]) -> Turned:
-    """The same for all gaps of a ball and a box at once."""
+    """The region of all gaps of a ball and a box, along `directions` (d, m) as in `turned_rows`."""
     sides, turn = scale * np.minimum(box, diameter), directions / scale[:, None]
     radius = min(float(np.linalg.norm(sides)), diameter * float(scale.max()))
     along = np.minimum(np.abs(turn).T @ sides, diameter * np.linalg.norm(directions, axis=0))
@@ -98,9 +102,9 @@ class Region:
         return cls(radius, tuple(widths.tolist()))
 
     def on(self, axes: Axes) -> Region:
-        """The region seen on some axes, no larger than need be."""
+        """The gaps of the region on some axes alone: the smallest ball and box of them."""
         widths = np.minimum(np.array(self.box)[axes], self.diameter)
-        # A larger region is still proven, and no axis or ball need be empty.
+        # A larger region is proven too; so no axis and no ball is empty.
         widths = np.maximum(widths, max(1e-9 * self.diameter, 1e-100))
         return Region(
             max(widths.max(), min(self.diameter, _up(np.linalg.norm(widths)))),
@@ -108,7 +112,7 @@ class Region:
         )
 
     def rounded_up(self) -> Region:
-        """A somewhat larger region that others share: one width, made a power of 2^(1/8)."""
+        """A slightly larger region that others share: one width, a power of 2^(1/8)."""
         size = 2.0 ** (np.ceil(8 * np.log2([max(self.box), self.diameter])) / 8) * (1 + 1e-15)
         return Region(float(size[1]), (float(min(size)),) * len(self.box))
 

@@ -1,4 +1,8 @@
-"""Certificates of sparse (Smolyak) grids."""
+"""The bound of a sparse (Smolyak) grid, from those of all lower levels on fewer axes.
+
+Induction over the axes: the error is a sum of products of level differences on the new axis and
+errors of lower levels on the others, each enclosed with its sign on cells of |u|^2.
+"""
 
 from __future__ import annotations
 
@@ -16,32 +20,34 @@ from .bounds import Sparse, padded, rule_key
 from .region import Region
 
 
-# --- sparse grids -------------------------------------------------------------------------------
 def smolyak_bound(
-    axes: Sequence[Axis], made: Sparse, region: Region, step: float, cells: int
+    axes: Sequence[Axis], grid: Sparse, region: Region, step: float, cells: int
 ) -> Floats:
-    """The bounds of a sparse grid, one axis after another, from those of all lower levels.
+    """The bound of a sparse grid, (cells,), for |u|^2 up to each multiple of `step`.
 
     With D_m = G_m - G_(m-1) on the new axis and S_a the sparse grid of level a on the others,
     k k' - sum_(m<=a) D_m S_(a-m) = sum_(m<=a) D_m (k' - S_(a-m)) + (k - G_a) k'. Signs are kept:
-    they are what makes the sum of large weights small.
+    without them the large weights of both signs would not cancel.
     """
-    levels = range(made.level + 1)
+    levels = range(grid.level + 1)
     known: dict[Any, tuple[AxisCells, Any]] = {}
     high = [np.zeros(1) for _ in levels]
     low = [np.zeros(1) for _ in levels]
     top, bottom = np.ones(1), np.ones(1)
-    for axis, rules, width in zip(axes, made.levels, region.box, strict=True):
+    for axis, rules, width in zip(axes, grid.levels, region.box, strict=True):
         key = axis_key(axis), tuple(map(rule_key, rules)), width
         if key not in known:
-            own = AxisCells(axis, square_edges(width, step, cells))
-            steps = [own.difference(rules[m], rules[m - 1] if m else None) for m in levels]
-            known[key] = own, (steps, [own.error(rule) for rule in rules], own.kernel())
-        own, (steps, errors, (least, largest)) = known[key]
-        size = min(cells, own.size + len(top))
+            enclosed = AxisCells(axis, square_edges(width, step, cells))
+            steps = [enclosed.difference(rules[m], rules[m - 1] if m else None) for m in levels]
+            known[key] = (
+                enclosed,
+                (steps, [enclosed.error(rule) for rule in rules], enclosed.kernel()),
+            )
+        enclosed, (steps, errors, (least, largest)) = known[key]
+        size = min(cells, enclosed.size + len(top))
         new_high, new_low = np.zeros((len(levels), size)), np.zeros((len(levels), size))
         new_top, new_bottom = np.full(size, -inf), np.full(size, inf)
-        for i in range(min(size, own.size)):
+        for i in range(min(size, enclosed.size)):
             m_cells = min(len(top), size - i)
             here, part = slice(i, i + m_cells), slice(m_cells)
             k_top = np.maximum(np.abs(top[part]), np.abs(bottom[part]))

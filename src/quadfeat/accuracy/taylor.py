@@ -1,4 +1,9 @@
-"""A bound for any rule from the moments that it matches."""
+"""The bound of any rule over a small region: the spectral moments it matches, and a remainder.
+
+Taylor's expansion of the cosines to order s: lower orders contribute the differences between the
+rule's moments and the spectrum's, the rest at most the moments of order s. Here `moments` are
+E w^j of the spectrum of one axis, j = 0, 1, ..., 16.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +14,7 @@ from math import comb, factorial, inf, isfinite, log10, prod
 
 import numpy as np
 
+from .._errors import NotSeparable
 from .._typing import Axes, Floats
 from ..rules.rule import Axis, Rule
 from .axis_cells import ORDERS
@@ -16,9 +22,8 @@ from .bounds import Provable
 from .region import Region
 
 
-# --- small regions: Taylor's remainder ----------------------------------------------------------
 def taylor_bound(kernel: Provable, rule: Rule, region: Region, radii: Floats) -> Floats:
-    """The bounds of any rule by moments: the best over even orders s of Taylor's remainder.
+    """The bound of any rule at each radius: the least over even orders s of Taylor's remainder.
 
     |cos z - sum_(l<s) ...| <= z^s / s!, so |k - k~| is at most the sum over even l < s of
     |u|^l / l! times the norm of the difference of the moment tensors of order l (zero, but for
@@ -31,9 +36,9 @@ def taylor_bound(kernel: Provable, rule: Rule, region: Region, radii: Floats) ->
     d = rule.nodes.shape[1]
     try:
         axes = kernel.axes(d)
-    except (ValueError, NotImplementedError):  # no product over axes, or no such axis
+    except NotSeparable:
         return np.full(len(radii), inf)
-    moments = _axis_moments(axes)
+    moments = _spectral_moments(axes)
     best = np.full(len(radii), inf)
     misfit = np.full(len(radii), abs(1.0 - float(rule.weights.sum())) + 1e-15)
     mass, length = np.abs(rule.weights), np.linalg.norm(rule.nodes, axis=1)
@@ -56,14 +61,14 @@ def taylor_bound(kernel: Provable, rule: Rule, region: Region, radii: Floats) ->
     return np.asarray(np.maximum.accumulate(best) * (1 + 1e-12))
 
 
-def _axis_moments(axes: Sequence[Axis]) -> Floats:
-    """The moments (d, 17) of each axis."""
+def _spectral_moments(axes: Sequence[Axis]) -> Floats:
+    """E w^j of the spectrum of each axis, (d, 17)."""
     known = {id(axis): axis.spectral_moments() for axis in axes}
     return np.stack([known[id(axis)] for axis in axes])
 
 
 def _moment_gap(moments: Floats, rule: Rule, order: int) -> float:
-    """The norm of the difference of the moment tensors of an even order."""
+    """The norm of the rule's moment tensor of an even order minus that of the spectrum."""
     d = rule.nodes.shape[1]
     power, counts, ways = _monomials(d, order)
     exact = moments[np.arange(d), counts].prod(axis=1)
@@ -76,7 +81,7 @@ def _moment_gap(moments: Floats, rule: Rule, order: int) -> float:
 
 @lru_cache(maxsize=64)
 def _monomials(d: int, order: int) -> tuple[Axes, Axes, Floats]:
-    """The axes of every monomial of an order, its exponents, and in how many ways it arises."""
+    """Every monomial of an order: its axes, its exponents, and its multinomial coefficient."""
     power = np.array(list(combinations_with_replacement(range(d), order)))
     counts = (power[:, :, None] == np.arange(d)).sum(axis=1)
     repeats = np.array([float(factorial(n)) for n in range(order + 1)])

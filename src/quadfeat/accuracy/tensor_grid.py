@@ -1,4 +1,9 @@
-"""Certificates of tensor grids: errors of single axes, combined."""
+"""The bound of a tensor grid: its axes' errors, enclosed cell by cell, and combined.
+
+The error of a product of two grids is bilinear in their errors, so it is largest at a corner of
+what is known of the two (`_combine`). Axes are combined one after another, on cells of |u|^2, which
+know the ball, or on cells of equal k, which do not; the smaller bound counts.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +28,9 @@ def _combine(a: Cells, b: Cells, cells: int, ball: bool) -> Cells:
     at a corner of each quadrant; where the errors are as large as k, e = k_a e_b + e_a q_b with
     |q_b| <= its mass is better. This is the radial recursion
     E_j(r) = sup_t k(t) E_(j-1)(sqrt(r^2 - t^2)) + |e(t)|, with signs, and without taking q_b for 1.
-    If cells are of |u|^2 (`ball`), i and j meet in the cells i + j and i + j + 1, and those beyond
-    the ball are dropped; otherwise cells are labels, i and j meet in i + j, and the last is for
-    the rest.
+    If cells are of |u|^2 (`ball`), cells i and j meet in the cells i + j and i + j + 1, and those
+    beyond the ball are dropped. Otherwise cells are labels: i and j meet in i + j, and the last
+    cell holds all that would come after it.
     """
     size = min(cells, len(a.high) + len(b.high) - (not ball))
     high, low = np.zeros(size), np.zeros(size)
@@ -76,11 +81,10 @@ def _plain(a: Cells, b: Cells, i: int, m: int) -> Floats:
 def grid_bound(
     axes: Sequence[Axis], rules: Sequence[Rule], region: Region, step: float, cells: int
 ) -> Floats:
-    """The bounds of a tensor grid: on cells of |u|^2, and on cells of equal k if that may be
-    tighter.
+    """The bound of a tensor grid, (cells,), for |u|^2 up to each multiple of `step`.
 
-    Cells of |u|^2 know the ball, but kernels other than the Gaussian vary on them; cells of equal k
-    forget the ball, and win where the largest error is inside it.
+    Cells of |u|^2 know the ball, but kernels other than the Gaussian vary on them. Cells of equal k
+    do not know the ball; they are tighter where the largest error is inside it.
     """
     widths = np.array(region.box)
     edges = [square_edges(width, step, cells) for width in widths]
@@ -107,15 +111,15 @@ def _grid_cells(
     """The cells of the whole grid; equal axes are combined by doubling. O(cells^2) per step."""
     counts: dict[Any, int] = {}
     single: dict[Any, tuple[Axis, Rule, Floats]] = {}
-    for axis, rule, own_edges in zip(axes, rules, edges, strict=True):
-        key = axis_key(axis), rule_key(rule), own_edges.tobytes()
+    for axis, rule, axis_edges in zip(axes, rules, edges, strict=True):
+        key = axis_key(axis), rule_key(rule), axis_edges.tobytes()
         counts[key] = counts.get(key, 0) + 1
-        single[key] = axis, rule, own_edges
+        single[key] = axis, rule, axis_edges
     parts = []
-    for key, (axis, rule, own_edges) in single.items():
-        own = AxisCells(axis, own_edges)
-        least, largest = own.error(rule)
-        bottom, top = own.kernel()
+    for key, (axis, rule, axis_edges) in single.items():
+        enclosed = AxisCells(axis, axis_edges)
+        least, largest = enclosed.error(rule)
+        bottom, top = enclosed.kernel()
         power = Cells(np.maximum(largest, 0), np.maximum(-least, 0), top, bottom, mass(rule))
         count = counts[key]
         while True:

@@ -1,4 +1,9 @@
-"""The paper's theorems and corollaries, callable, and the rates it compares with."""
+"""The paper's theorems and corollaries as functions, and the rates it compares with.
+
+These bounds hold before any rule is built: error from degree or level, and samples D(eps) from an
+error eps. Each docstring says under which conditions, where the printed proof needs repair, and
+where the bound is vacuous.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +17,6 @@ from scipy import optimize
 from .._checks import check_count, check_positive
 
 
-# --- the paper's theorems -----------------------------------------------------------------------
 def polynomially_exact(degree: int, *, subgaussian: float, diameter: float) -> float:
     """Theorem 1: 3 (e b^2 M^2 / R)^(R/2) bounds the error of a rule exact to an even degree R.
 
@@ -295,7 +299,7 @@ def _least_degree(eps: float, subgaussian: float, diameter: float) -> int:
 
 
 def _check_spread(**numbers: float) -> None:
-    """Whether what the bounds grow with are finite numbers, not below 0."""
+    """Check that each is a finite number, at least 0."""
     for name, value in numbers.items():
         if isinstance(value, bool) or not isinstance(value, Real):
             raise TypeError(f"{name} must be a number such as 1.0, got {value!r}")

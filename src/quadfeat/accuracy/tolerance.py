@@ -1,4 +1,8 @@
-"""How many nodes a tolerance needs: the smallest tensor grid that is certified to meet it."""
+"""The smallest tensor grid that is certified to meet a tolerance.
+
+Lower limits on the nodes per axis come from errors that are seen; the answer is always a grid whose
+certificate (`certificate.certify`) is at most the tolerance.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +20,11 @@ from . import certificate
 from .bounds import Grid
 from .region import Region
 
-_MANY = 512  # grids that are looked at before the smallest is taken
+_MANY = 512  # grids, at most, that are tried to find a smaller one
 
 
 class GridSearch:
-    """Looks for the smallest tensor grid that a tolerance needs; remembers what it has proven.
+    """Searches for the smallest tensor grid that meets a tolerance; certificates are cached.
 
     Parameters
     ----------
@@ -43,7 +47,7 @@ class GridSearch:
             ]
             for column in range(len(reaches))
         ]
-        # Axes that are all alike need no grid with their nodes exchanged.
+        # If all axes are equal, grids that differ by an exchange of axes are tried once.
         self._alike = len(self._groups) == 1 and (
             len({*map(id, self._axes[0])}) == len({*reaches}) == len({*region.box}) == 1
         )
@@ -54,10 +58,10 @@ class GridSearch:
     def fewest(self, tol: float, *, limit: float = np.inf) -> tuple[int, ...] | None:
         """Nodes per axis of the smallest grid certified to err by at most `tol` of k(0).
 
-        Rows that differ on one axis alone see that axis' error, so no axis can have fewer nodes
-        than make its own error `tol`. If these are not enough, all axes are held to less than
-        `tol` until the proof holds, and then grids between the two are tried, small ones first.
-        None beyond `limit` columns or `MOST_NODES` nodes.
+        Rows that differ on one axis alone see that axis' error, so every axis needs enough nodes
+        for an error of `tol` on it alone. If these are not enough, all axes have to meet a smaller
+        error until the certificate is at most `tol`, and then grids between the two are tried,
+        small ones first. None beyond `limit` columns or `MOST_NODES` nodes.
         """
         level, low, high = tol, None, (first := self._least(tol, limit))
         while high is not None and (value := self.certified(high)) > tol:
@@ -127,8 +131,9 @@ class GridSearch:
         """The certificate of the grid with these nodes per axis."""
         key = tuple(counts.tolist())
         if key not in self._certified:
-            made = [Grid(tuple(axes)) for axes in self.rules(counts)]
-            self._certified[key] = certificate.certify(self._kernel, made, self._region).value
+            constructions = [Grid(tuple(axes)) for axes in self.rules(counts)]
+            proof = certificate.certify(self._kernel, constructions, self._region)
+            self._certified[key] = proof.value
         return self._certified[key]
 
     def rules(self, counts: Axes) -> list[list[Rule]]:
@@ -162,7 +167,7 @@ class GridSearch:
 
 
 def _some_gaps(region: Region, n: int = 256) -> Floats:
-    """Gaps of a region, more of them near its boundary, on which one can see what must fail."""
+    """Gaps of a region, more of them near its boundary: a grid that fails on one is not tried."""
     d = len(region.box)
     gaps = np.abs(np.random.default_rng(0).standard_normal((n, d)))
     gaps *= (region.diameter * np.linspace(0.05, 1.0, n) / np.linalg.norm(gaps, axis=1))[:, None]
@@ -170,5 +175,5 @@ def _some_gaps(region: Region, n: int = 256) -> Floats:
 
 
 def columns_of(groups: Sequence[Group], counts: Axes) -> float:
-    """How many columns a tensor grid has, as a float, which cannot overflow."""
+    """The columns of a tensor grid with `counts` nodes per axis, as a float: it cannot overflow."""
     return float(sum(np.prod(counts[group.axes].astype(float)) for group in groups))

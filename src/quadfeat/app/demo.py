@@ -1,4 +1,4 @@
-"""The first minute: every map on the digits that ship with scikit-learn, beside what people use."""
+"""The demo: every map on the digits that ship with scikit-learn, beside scikit-learn's own maps."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def steps() -> int:
 
 
 def run() -> Iterator[Record]:
-    """Fit and judge each map at each width; yield one record per fit."""
+    """Fit each map at each width and yield a record of its error, accuracy and times."""
     X, y = load_digits(return_X_y=True)
     X = X / 16.0
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.4, random_state=0)
@@ -58,7 +58,7 @@ def run() -> Iterator[Record]:
     yield _exact(kernel, X_train, X_test, y_train, y_test)
     for width in WIDTHS:
         for name, make in _MAPS.items():
-            yield _judge(name, make(kernel, width), exact, X_train, X_test, y_train, y_test)
+            yield _measure(name, make(kernel, width), exact, X_train, X_test, y_train, y_test)
 
 
 def _linear(X_train: Floats, X_test: Floats, y_train: Any, y_test: Any) -> Record:
@@ -67,7 +67,7 @@ def _linear(X_train: Floats, X_test: Floats, y_train: Any, y_test: Any) -> Recor
 
 
 def _exact(kernel: Gaussian, X_train: Floats, X_test: Floats, y_train: Any, y_test: Any) -> Record:
-    """The exact kernel machine: what the features stand in for."""
+    """The exact kernel machine, which the features approximate."""
     labels = LabelBinarizer(neg_label=-1)
     start = time.perf_counter()
     model = KernelRidge(kernel="rbf", gamma=kernel.gamma, alpha=1e-2)
@@ -83,7 +83,7 @@ def _exact(kernel: Gaussian, X_train: Floats, X_test: Floats, y_train: Any, y_te
     )
 
 
-def _judge(
+def _measure(
     name: str,
     features: Any,
     exact: Floats,
@@ -93,7 +93,9 @@ def _judge(
     y_test: Any,
 ) -> Record:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a map too narrow for its promise says so
+        warnings.simplefilter(
+            "ignore", UserWarning
+        )  # of maps too narrow to be exact to their degree
         start = time.perf_counter()
         features.fit(X_train)
         fitted = time.perf_counter()

@@ -1,9 +1,10 @@
-"""Fits, predictions and features from file to file, in blocks: what the command does."""
+"""Fits, predictions and features of files, block by block: the work behind the command."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +13,42 @@ import numpy as np
 from .._progress import progress
 from ..data.base import Source
 from ..data.blocks import Block
+from ..data.checkpoint import Checkpoint
 from ..data.sources import source
-from ..data.summary import Tally, distinct_rows
+from ..data.summary import SummaryBuilder, distinct_rows
 from ..data.writers import sink
 from ..kernels.base import Kernel
 from ..kernels.stationary import Gaussian
 from ..maps.base import FeatureMap
 from ..maps.chooser import KernelFeatures
+from ..models.base import fit_keeping_checkpoint
 from ..models.classifier import KernelClassifier
 from ..models.regressor import KernelRegressor
-from ..storage import save
 
-_MOST_CLASSES = 20  # different whole numbers in the first block that are still taken for labels
+_MOST_CLASSES = 20  # different whole numbers in the first block that still count as labels
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """What `quadfeat fit` was asked for, beside the two files.
+
+    Attributes
+    ----------
+    target, weight : columns of the file, or None
+    task : "auto", "regression" or "classification"
+    width : int, columns of features
+    loss : "ridge", or for classes "squared_hinge" or "logistic"
+    alpha : the penalty, or "auto": chosen on held-out rows
+    checkpoint : file to resume from, or None
+    """
+
+    target: Any = None
+    weight: str | None = None
+    task: str = "auto"
+    width: int = 1024
+    loss: str = "ridge"
+    alpha: Any = "auto"
+    checkpoint: Path | None = None
 
 
 def task_of(data: Source) -> str:
@@ -42,57 +67,52 @@ def task_of(data: Source) -> str:
 
 
 def fit_model(
-    path: Path,
-    out: Path,
-    target: Any,
-    *,
-    weight: str | None,
-    task: str,
-    width: int,
-    loss: str,
-    alpha: Any,
-    checkpoint: Path | None,
-) -> KernelRegressor | KernelClassifier:
-    """Save a model of a file, with everything that is not given chosen on held-out rows.
+    path: Path, options: FitOptions
+) -> tuple[KernelRegressor | KernelClassifier, Checkpoint]:
+    """A model fitted to a file, and its checkpoint.
 
-    The checkpoint is removed when the model is on the disk, so that one of them is always there.
+    The checkpoint is still on the disk: the caller removes it after saving the model, so that one
+    of the two always exists.
     """
-    features = KernelFeatures(n_components=width, random_state=0)
+    target, weight, loss = options.target, options.weight, options.loss
+    features = KernelFeatures(n_components=options.width, random_state=0)
+    task = options.task
     if task == "auto":
         task = task_of(source(path, target, weight))
-    common: dict[str, Any] = {"alpha": alpha, "checkpoint": checkpoint, "verbose": True}
+    common: dict[str, Any] = {
+        "alpha": options.alpha,
+        "checkpoint": options.checkpoint,
+        "verbose": True,
+    }
     if task == "regression":
         if loss != "ridge":
             raise ValueError(f"loss={loss!r} is for classes, and this target is a number")
         model: Any = KernelRegressor(features, **common)
     else:
         model = KernelClassifier(features, loss=loss, **common)
-    fitted = model._fit(path, target, weight)
-    save(model, out)
-    fitted.remove()
-    return model
+    fitted = fit_keeping_checkpoint(model, path, target, weight)
+    return model, fitted
 
 
 def fit_map(
-    path: Path, out: Path, target: Any = None, weight: str | None = None, *, width: int
+    path: Path, target: Any = None, weight: str | None = None, *, width: int
 ) -> KernelFeatures:
-    """Save a map of the columns of a file but these two, learned from a sample of its rows."""
+    """A map of all columns but `target` and `weight`, fitted on a sample of the rows."""
     data = source(path, target, weight)
-    tally = Tally(labels=False)
+    builder = SummaryBuilder(labels=False)
     for block in progress(data.blocks(), total=data.n_rows, label="reading", verbose=True):
-        tally.add(Block(block.X, np.zeros(len(block))), data.name)
+        builder.add(Block(block.X, np.zeros(len(block))), data.name)
     features = KernelFeatures(Gaussian("median"), n_components=width, random_state=0)
-    features.fit(distinct_rows(tally.survey(data.name).drawn.X))
+    features.fit(distinct_rows(builder.summary(data.name).drawn.X))
     if data.columns is not None:
         features.feature_names_in_ = np.array(data.columns, dtype=object)
     if data.first_index is not None:
-        features._first_index = data.first_index
-    save(features, out)
+        features.first_index = data.first_index
     return features
 
 
 def predict_file(model: Any, path: Path, out: Path, *, probabilities: bool, std: bool) -> int:
-    """Write what a model says of every row of a file; how many rows."""
+    """Write the predictions of a model for every row of a file; return the number of rows."""
     if isinstance(model, FeatureMap | Kernel):
         raise ValueError(
             f"a {type(model).__name__} predicts nothing; give a model fitted to a target"
@@ -119,29 +139,29 @@ def _with_deviations(model: KernelRegressor, X: Any) -> Any:
     return np.column_stack(model.predict(X, return_std=True))
 
 
-def transform_file(made: Any, path: Path, out: Path) -> int:
-    """Write the features of every row of a file; how many rows."""
-    if isinstance(made, Kernel):
+def transform_file(fitted: Any, path: Path, out: Path) -> int:
+    """Write the features of every row of a file; return the number of rows."""
+    if isinstance(fitted, Kernel):
         raise ValueError("a kernel has no features; give a map, or a model, which has one")
-    features: FeatureMap = made if isinstance(made, FeatureMap) else made.features_
+    features: FeatureMap = fitted if isinstance(fitted, FeatureMap) else fitted.features_
     names = [f"z{i}" for i in range(features.n_columns_)]
-    return _mapped(made, features._features, path, out, names)
+    return _mapped(fitted, features.features_of, path, out, names)
 
 
 def _mapped(
-    made: Any, function: Callable[[Any], Any], path: Path, out: Path, names: Sequence[str]
+    fitted: Any, function: Callable[[Any], Any], path: Path, out: Path, names: Sequence[str]
 ) -> int:
-    """A function of every block of rows into a file; how many rows."""
-    columns = getattr(made, "feature_names_in_", None)
+    """Write a function of every block of rows to a file; return the number of rows."""
+    columns = getattr(fitted, "feature_names_in_", None)
     data = source(
         path,
-        columns=made.n_features_in_ if columns is None else list(columns),
-        first_index=getattr(made, "_first_index", None),
+        columns=fitted.n_features_in_ if columns is None else list(columns),
+        first_index=getattr(fitted, "_first_index", None),
     )
     blocks = progress(data.blocks(), total=data.n_rows, label=f"writing {out.name}", verbose=True)
     count = 0
     with sink(out, names) as opened, warnings.catch_warnings():
-        # Columns have been found by their names, which the plain arrays of blocks do not have.
+        # Columns were matched by name in `source`; the blocks are plain arrays.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         for block in blocks:
             opened.write(function(block.X))

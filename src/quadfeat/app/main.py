@@ -24,7 +24,7 @@ from ..experiments.cell import SCALES
 from ..experiments.runner import Plan
 from ..plotting.displays import CompareDisplay
 from ..plotting.style import png
-from ..storage import load
+from ..storage import load, save
 from . import bench as benchmark
 from . import demo as demonstration
 from . import files
@@ -77,7 +77,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print records as JSON lines 
 
 
 def main() -> None:
-    """Run the command; what a user can mend ends in one sentence and exit code 1."""
+    """Run the command; an error that the user can fix is one sentence, and the exit code is 1."""
     try:
         app()
     except (ValueError, TypeError, ImportError, OSError, MemoryError) as error:
@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def _sentence(error: Exception) -> str:
-    """What an error says, without the number that the system gives it."""
+    """The message of an error, without the number of the system."""
     if isinstance(error, MemoryError):
         return f"not enough memory: {error}"
     if not isinstance(error, OSError) or error.strerror is None:
@@ -120,7 +120,7 @@ def demo(
     ),
     as_json: Json = False,
 ) -> None:
-    """Every map on scikit-learn's digits beside RBFSampler, Nystroem and the exact kernel."""
+    """Fit every map on scikit-learn's digits, beside RBFSampler, Nystroem and the exact kernel."""
     _make_folder(out)
     console = Console(stderr=as_json)
     records = []
@@ -145,13 +145,15 @@ def demo(
 
 @app.command()
 def bench(
-    quick: Annotated[bool, typer.Option(help="A look in a minute, not a measurement.")] = False,
+    quick: Annotated[
+        bool, typer.Option(help="Fewer rows and rounds: a minute, rough numbers.")
+    ] = False,
     out: Annotated[Path, typer.Option(help="Folder for the picture and the records.")] = Path(
         "quadfeat-bench"
     ),
     as_json: Json = False,
 ) -> None:
-    """Feature generation timed beside scikit-learn, NumPy and the machine's own limits."""
+    """Time the engine beside scikit-learn, NumPy and the limits of the machine."""
     _make_folder(out)
     console = Console(stderr=as_json)
     with _progress(console) as progress:
@@ -184,14 +186,14 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="Folder for the page, figures and records.")] = Path(
         "quadfeat-reproduce"
     ),
-    redraw: Annotated[bool, typer.Option(help="Figures and page from records; run nothing.")] = (
-        False
-    ),
+    redraw: Annotated[
+        bool, typer.Option(help="Draw figures and page from records; run nothing.")
+    ] = (False),
     as_json: Json = False,
 ) -> None:
-    """The paper's figures and claims, measured: records, figures, verdicts and a page.
+    """Measure the paper's figures and claims: records, figures, verdicts and a page.
 
-    Finished cells are kept: the same command goes on where it was stopped.
+    Finished cells are kept: if stopped, the same command resumes.
     """
     names = _experiments(names)
     if scale not in SCALES:
@@ -204,11 +206,11 @@ def reproduce(
             f"command without --redraw first"
         )
     if not redraw:
-        found = datasets.Data.find(data, fetch=fetch)
-        plans, left_out = reproduction.plan(names, scale, found, out)
+        folder = datasets.Data.find(data, fetch=fetch)
+        plans, left_out = reproduction.plan(names, scale, folder, out)
         _make_folder(out)
-        if "fig2a" in names and found.substitute():
-            console.print(f"[bold]note[/]: {escape(found.substitute())}", highlight=False)
+        if "fig2a" in names and folder.substitute():
+            console.print(f"[bold]note[/]: {escape(folder.substitute())}", highlight=False)
         _run_cells(plans, console)
     outcomes = [one for one in reproduction.conclude(scale, out, left_out) if one.name in names]
     if as_json:
@@ -233,9 +235,10 @@ def fit(
     target: Annotated[
         str | None, typer.Option(help="The target's column; for .npz its array, by default y.")
     ] = None,
-    weight: Annotated[str | None, typer.Option(help="The column of the rows' weights.")] = None,
+    weight: Annotated[str | None, typer.Option(help="The column of row weights.")] = None,
     task: Annotated[
-        Task, typer.Option(help="auto: classes for text and at most 20 whole numbers.")
+        Task,
+        typer.Option(help="auto: classes for text, or for at most 20 different whole numbers."),
     ] = Task.auto,
     width: Annotated[int, typer.Option(help="Columns of features.", min=1)] = 1024,
     loss: Annotated[Loss, typer.Option(help="For classes.")] = Loss.ridge,
@@ -243,7 +246,7 @@ def fit(
         float | None, typer.Option(help="The penalty; by default chosen on held-out rows.")
     ] = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="File to go on from if the fit is interrupted.")
+        Path | None, typer.Option(help="File from which an interrupted fit resumes.")
     ] = None,
     map_only: Annotated[bool, typer.Option(help="Fit a feature map, without a target.")] = False,
     as_json: Json = False,
@@ -258,14 +261,12 @@ def fit(
     _check_out(out, data)
     if checkpoint is not None and checkpoint.resolve() == out.resolve():
         raise ValueError(f"--checkpoint and --out are both {out}; name two files")
-    made: Any
+    model: Any
     if map_only:
-        made = files.fit_map(data, out, target, weight, width=width)
-        features = made
+        model = features = files.fit_map(data, target, weight, width=width)
+        save(model, out)
     else:
-        made = files.fit_model(
-            data,
-            out,
+        options = files.FitOptions(
             target,
             weight=weight,
             task=task.value,
@@ -274,41 +275,46 @@ def fit(
             alpha="auto" if alpha is None else alpha,
             checkpoint=checkpoint,
         )
-        features = made.features_
+        model, resumable = files.fit_model(data, options)
+        save(model, out)
+        resumable.remove()  # only now that the model is on the disk
+        features = model.features_
     record = {
-        "model": type(made).__name__,
+        "model": type(model).__name__,
         "features": type(features.map_).__name__,
         "columns": len(features.signs_),
-        **({} if map_only else {"alpha": made.alpha_}),
+        **({} if map_only else {"alpha": model.alpha_}),
         "seconds": round(time.perf_counter() - began, 3),
         "out": str(out),
     }
-    _tell(record, as_json)
+    _show(record, as_json)
 
 
 @app.command()
 def predict(
-    model: Annotated[Path, typer.Argument(help="A model that fit has written.")],
+    model: Annotated[Path, typer.Argument(help="A model written by quadfeat fit.")],
     data: Data,
     out: Out,
     proba: Annotated[bool, typer.Option(help="The probability of each class.")] = False,
-    std: Annotated[bool, typer.Option(help="The deviation of each prediction too.")] = False,
+    std: Annotated[
+        bool, typer.Option(help="Also the standard deviation of each prediction.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Write a model's predictions for every row of a file.
 
-    Columns are found by their names where the model knows them. Example:
+    Columns are matched by name if the model knows their names. Example:
 
     quadfeat predict houses.qf new.parquet --out prices.csv
     """
     _check_out(out, model, data)
     rows = files.predict_file(load(model), data, out, probabilities=proba, std=std)
-    _tell({"rows": rows, "out": str(out)}, as_json)
+    _show({"rows": rows, "out": str(out)}, as_json)
 
 
 @app.command()
 def transform(
-    model: Annotated[Path, typer.Argument(help="A map or model that fit has written.")],
+    model: Annotated[Path, typer.Argument(help="A map or model written by quadfeat fit.")],
     data: Data,
     out: Out,
     as_json: Json = False,
@@ -319,11 +325,11 @@ def transform(
     """
     _check_out(out, model, data)
     rows = files.transform_file(load(model), data, out)
-    _tell({"rows": rows, "out": str(out)}, as_json)
+    _show({"rows": rows, "out": str(out)}, as_json)
 
 
 def _check_out(out: Path, *inputs: Path) -> None:
-    """Refuse, before any work, a file that cannot be written or that is read from."""
+    """Refuse an output that cannot be written, or that is also an input, before any work."""
     if out.is_dir() or not out.absolute().parent.is_dir():
         raise ValueError(f"--out {out} is a folder, or in one that does not exist; name a file")
     try_out(out)
@@ -339,7 +345,7 @@ def _make_folder(out: Path) -> None:
         raise ValueError(f"--out names {out}, which is a file or in one; name a folder") from None
 
 
-def _tell(record: dict[str, Any], as_json: bool) -> None:
+def _show(record: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print(json.dumps(record))
         return
@@ -351,7 +357,7 @@ def _tell(record: dict[str, Any], as_json: bool) -> None:
 
 @app.command()
 def info(as_json: Json = False) -> None:
-    """What is installed, and what evaluates features on this machine."""
+    """Show versions, and which engine computes features on this machine."""
     facts: dict[str, Any] = {
         "quadfeat": __version__,
         "python": platform.python_version(),
@@ -388,7 +394,7 @@ def _experiments(names: list[str]) -> list[str]:
 
 
 def _run_cells(plans: list[Plan], console: Console) -> None:
-    """Run what is left to do under a bar whose unit is a second of expected work."""
+    """Run the remaining cells; the progress bar counts their expected seconds."""
     todo = [(plan, cell) for plan in plans for cell in plan.todo]
     kept = sum(len(plan.cells) for plan in plans) - len(todo)
     if kept:
@@ -405,7 +411,7 @@ def _run_cells(plans: list[Plan], console: Console) -> None:
                 plan.run(cell)
             except KeyboardInterrupt:
                 progress.stop()
-                console.print(f"stopped; {done} new cells are kept, the same command goes on")
+                console.print(f"stopped; {done} new cells are kept, the same command resumes")
                 raise typer.Exit(130) from None
             elapsed = max(progress.tasks[0].elapsed or 0.0, 1e-3)
             rate = f"{done + 1}/{len(todo)} cells, {60 * (done + 1) / elapsed:.0f}/min"

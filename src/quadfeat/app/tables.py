@@ -1,4 +1,4 @@
-"""Tables that the command prints."""
+"""The tables that the command prints."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def demo_table(records: list[dict[str, Any]]) -> Table:
 
 
 def _band(record: dict[str, Any]) -> int:
-    """The width a record competes at; maps may leave a column unused."""
+    """The width that a map was given; it may leave columns unused."""
     if "transform" not in record:
         return 0
     return min(w for w in demonstration.WIDTHS if record["columns"] <= w)
@@ -81,8 +81,8 @@ def demo_verdict(records: list[dict[str, Any]]) -> str:
     at = {(r["map"], _band(r)): r for r in records if "transform" in r}
     width = demonstration.WIDTHS[1]
     theirs = at["RBFSampler (sklearn)", width]
-    own = [r for (name, w), r in at.items() if w == width and "sklearn" not in name]
-    ours = min(own, key=lambda r: r["rms"])
+    rivals = [r for (name, w), r in at.items() if w == width and "sklearn" not in name]
+    ours = min(rivals, key=lambda r: r["rms"])
     return (
         f"\nAt {width} columns [bold]{ours['map']}[/] has "
         f"[bold]{theirs['rms'] / ours['rms']:.1f}x[/] less RMS error than RBFSampler."

@@ -6,7 +6,7 @@ Pure functions: they keep no state, and randomness is an argument.
 from .compression import compress
 from .framed_grid import PrunedGrid
 from .landmarks import LandmarkBasis, PointDraw, draw, evaluate, landmarks_of
-from .mercer import MANY, Framing, framing, hermite_mercer
+from .mercer import MANY, FittedFrames, fit_frames, hermite_mercer
 from .polished import MAX_PARAMETERS, descend, outward, polish
 from .polynomially_exact import (
     candidates,
@@ -21,7 +21,7 @@ __all__ = [
     "MANY",
     "MAX_PARAMETERS",
     "Draw",
-    "Framing",
+    "FittedFrames",
     "LandmarkBasis",
     "PointDraw",
     "Pool",
@@ -32,7 +32,7 @@ __all__ = [
     "descend",
     "draw",
     "evaluate",
-    "framing",
+    "fit_frames",
     "halton",
     "hermite_mercer",
     "keep_better",

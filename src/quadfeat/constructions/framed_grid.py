@@ -12,7 +12,7 @@ import numpy as np
 from .._rows import WIDE, spread_rows
 from .._typing import Floats, Matrix
 from ..kernels.stationary import Gaussian
-from ..numerics.best_first import Product, largest_products
+from ..numerics.best_first import largest_products
 from ..numerics.principal_frame import distances, frame, moments, nearness, wide_frame
 from ..rules import interval
 from ..rules.rule import Rule, mirrored_nodes
@@ -182,35 +182,34 @@ class _GapRules:
 def _pruned(axes: Sequence[Rule], n: int) -> PrunedGrid:
     """The product of symmetric 1-D rules with only its `n` largest weights, mirrored."""
     # One side of each axis, from the middle outwards: there the weights fall.
-    nodes = [axis.nodes[len(axis) // 2 :, 0] for axis in axes]
+    sides = [axis.nodes[len(axis) // 2 :, 0] for axis in axes]
     with np.errstate(divide="ignore"):
-        falls = [np.log(axis.weights[len(axis) // 2 :]) for axis in axes]
-    root = sum(float(fall[0]) for fall in falls)
-    falls = [np.append(fall - fall[0], -np.inf) for fall in falls]
-    order = sorted(range(len(axes)), key=lambda i: -falls[i][1])
-
-    def drop(_: int, axis: int, index: int) -> float:
-        return float(falls[order[axis]][index]) if axis < len(order) else -np.inf
-
-    found: list[Product] = []
+        logs = [np.log(axis.weights[len(axis) // 2 :]) for axis in axes]
+    falls = np.full((len(axes), max(map(len, logs), default=1)), -np.inf)
+    for fall, log in zip(falls, logs, strict=True):
+        fall[: len(log) - 1] = log[1:] - log[0]
+    order = np.argsort(-falls[:, 0], kind="stable")
+    root = sum(float(log[0]) for log in logs)
+    # A product has at least one mirrored pair of nodes, unless it is the zero node.
+    products = largest_products([root], [falls[order]], n // 2 + 1)
+    nodes = [np.array([side[0] for side in sides])]
     right: list[Floats] = []
     weights: list[float] = []
     middle = 0.0
-    for product in largest_products([root], drop):
-        found.append(product)
-        node, step = np.array([side[0] for side in nodes]), product
-        while step.axis >= 0:
-            node[order[step.axis]] = nodes[order[step.axis]][step.factor]
-            step = found[step.parent]
-        if not node.any():
-            middle = float(np.exp(product.value))
+    for i, weight in enumerate(np.exp(products.log).tolist()):
+        if i > 0:
+            axis = order[products.axis[i]]
+            nodes.append(nodes[products.parent[i]].copy())
+            nodes[i][axis] = sides[axis][products.factor[i]]
+        if not nodes[i].any():
+            middle = weight
             continue
         room = (n - (middle > 0)) // 2 - len(right)
         if room == 0:
             break
-        images = list(itertools.islice(_sign_changes(node), room))
+        images = list(itertools.islice(_sign_changes(nodes[i]), room))
         right += images
-        weights += [float(np.exp(product.value))] * len(images)
+        weights += [weight] * len(images)
     unturned = np.eye(len(axes))
     if not right:
         zero = Rule(np.zeros((1, len(axes))), np.ones(1))

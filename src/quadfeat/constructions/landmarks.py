@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpstrf
 
 from .._typing import Floats, Integers, Matrix
 from ..kernels.base import Kernel
 from ..numerics import principal_frame
 from ..numerics.blas import product
+from ..numerics.factorisations import pivoted_inverse_root
 from ..numerics.principal_frame import signs
 
 _SIGN_ROWS = 100
@@ -121,7 +120,7 @@ def landmarks_of(
     basis = _orthonormal(kernel, _nearest_means(kernel, rows, rows[pivots]))
     if not compress:
         return basis
-    Z = kernel(rows, basis.points) @ basis.projection
+    Z = kernel.gram(rows, basis.points) @ basis.projection
     directions = principal_frame.principal(Z.T @ Z / len(Z), p)[1]
     # Rounding may change the order of the points, so features of rows decide the signs.
     directions *= signs(Z[:_SIGN_ROWS] @ directions)
@@ -134,7 +133,7 @@ def evaluate(X: Matrix, kernel: Kernel, basis: LandmarkBasis, out: Matrix) -> No
     rows = max(1, _BLOCK_ENTRIES // len(basis.points))
     for start in range(0, len(X), rows):
         some = slice(start, start + rows)
-        gram = kernel(X[some], basis.points)
+        gram = kernel.gram(np.asarray(X[some], dtype=np.float64), basis.points)
         for columns, used in basis.parts:
             out[some, columns] = product(gram[:, :used], basis.projection[:used, columns])
 
@@ -156,7 +155,7 @@ def _pivots(kernel: Kernel, X: Floats, size: int, rng: np.random.Generator) -> I
             break
         some = np.searchsorted(total, rng.random(_PIVOT_BLOCK) * total[-1], side="right")
         before = factors[: len(drawn)]
-        columns = kernel(X, X[some]).T - before[:, some].T @ before
+        columns = kernel.gram(X, X[some]).T - before[:, some].T @ before
         kept = _kept(columns[:, some], left[some], floor, rng)[: size - len(drawn)]
         corner = np.linalg.cholesky(columns[np.ix_(kept, some[kept])])
         own = factors[len(drawn) : len(drawn) + len(kept)]
@@ -179,7 +178,7 @@ def _kept(gram: Floats, before: Floats, floor: float, rng: np.random.Generator) 
 
 def _nearest_means(kernel: Kernel, X: Floats, points: Floats) -> Floats:
     """Each point moved to the mean of the rows it is most similar to; one step of k-means."""
-    similar = kernel(X, points)
+    similar = kernel.gram(X, points)
     nearest = np.argmax(similar, axis=1)
     seen = similar[np.arange(len(X)), nearest] > 0  # where all underflow there is no nearest
     order = np.argsort(np.where(seen, nearest, len(points)), kind="stable")[: seen.sum()]
@@ -192,9 +191,7 @@ def _nearest_means(kernel: Kernel, X: Floats, points: Floats) -> Floats:
 
 def _orthonormal(kernel: Kernel, points: Floats) -> LandmarkBasis:
     """Features that give the kernel of the points exactly; without those that others imply."""
-    gram = kernel(points)
+    gram = kernel.gram(points, points)
     tolerance = len(gram) * np.finfo(float).eps * gram[0, 0]
-    factor, order, rank, _ = dpstrf(gram, tol=tolerance)
-    kept, upper = order[:rank] - 1, np.triu(factor[:rank, :rank])
-    inverse = solve_triangular(upper, np.eye(rank))
-    return LandmarkBasis(points[kept], np.ascontiguousarray(inverse))
+    kept, inverse = pivoted_inverse_root(gram, tolerance)
+    return LandmarkBasis(points[kept], inverse)

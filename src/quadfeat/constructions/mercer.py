@@ -1,7 +1,7 @@
-"""Which eigenfunctions to take: an expansion of the Gaussian kernel around the data.
+"""Hermite-Mercer features: an expansion of the Gaussian kernel around the data.
 
-The frame and the spread of the Gaussian they belong to, and the columns, are chosen on rows of the
-data; the bound of every pair holds whatever is chosen.
+The principal frame, the spread of the Gaussian and the columns are chosen on rows of the data. The
+error bound of a pair, by the residuals of its two rows, holds for every choice.
 """
 
 from __future__ import annotations
@@ -10,24 +10,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import _engine
-from .._engine.plans import Expansion, MercerBasis
+from .._engine.plans import MercerBasis
 from .._rows import BLOCK_ENTRIES, WIDE, drawn
-from .._typing import Floats, Integers, Matrix
+from .._typing import Floats, Matrix
 from ..kernels.base import Group, Kernel
-from ..numerics import best_first
-from ..numerics.best_first import largest_products
-from ..numerics.principal_frame import (
-    Frame,
-    Moments,
-    distances,
-    frame,
-    moments,
-    nearness,
-    wide_frame,
-)
+from ..numerics import principal_frame
+from ..numerics.principal_frame import Frame, Moments, distances, moments, nearness
+from .expander import Expander
 
 
 def residual(X: Matrix, basis: MercerBasis, at_zero: float) -> Floats:
@@ -35,179 +26,99 @@ def residual(X: Matrix, basis: MercerBasis, at_zero: float) -> Floats:
 
     Never negative but for rounding; |k(x, y) - z(x) . z(y)| <= sqrt(r(x) r(y)) for all x and y.
     """
-    left = np.full(len(X), at_zero)
+    residuals = np.full(len(X), at_zero)
     rows = max(1, 4 * BLOCK_ENTRIES // basis.n_columns)
     for start in range(0, len(X), rows):
-        some = X[start : start + rows]
-        Z = np.empty((len(some), basis.n_columns), dtype=X.dtype)
-        _engine.mercer(some, basis, Z)
-        left[start : start + rows] -= np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
-    return left
+        block = X[start : start + rows]
+        Z = np.empty((len(block), basis.n_columns), dtype=X.dtype)
+        _engine.mercer(block, basis, Z)
+        residuals[start : start + rows] -= np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
+    return residuals
 
 
 # Multiples of the data's covariance that are tried for the Gaussian of the expansion.
 SPREADS = (0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8)
-MANY = 20_000  # rows, beyond which a thousand are not missed if others stand for them
-_HELD_OUT = 1000
-_LEARNERS = 4000  # rows that the mean squares of columns are of
-_PAIRED = 500  # of these, for pairs with rows held out
-_PAIR_VALUES = 2**24  # features of them, and kernel values of all groups, at most
+MANY = 20_000  # from so many rows on, the same frames serve for choosing and for keeping
+_VALIDATION_ROWS = 1000
+_TRAINING_ROWS = 4000  # at most, for the mean squares of columns
+_PAIRED = 500  # training rows, at most, that are paired with validation rows
+_PAIR_VALUES = 2**24  # at most, features of paired rows and kernel values of all groups
 
 
 @dataclass(frozen=True, eq=False)
-class Framing:
-    """What `hermite_mercer` learns of the data, whatever the number of columns.
+class FittedFrames:
+    """What `hermite_mercer` fits to the data for any number of columns: frames, and some rows.
 
-    A frame for every group to choose the spread with, one to keep, and rows to choose on, which
-    the former have not seen where that makes a difference; and rows to measure columns on.
+    `training_frames`, one per group, are for choosing the spread and the columns: fitted without
+    the validation rows, unless there are too few or too many rows for that to matter. `frames`,
+    fitted on all rows, are for the returned basis.
     """
 
-    trial: Sequence[Frame]
-    final: Sequence[Frame]
-    held_out: Matrix
-    learners: Matrix  # rows that are not held out, at most `_LEARNERS`
-    stand_for: Floats  # how many rows each of these stands for
-    without_far: Framing | None = None  # the same without far rows, if there are any
+    training_frames: Sequence[Frame]
+    frames: Sequence[Frame]
+    validation_rows: Floats
+    training_rows: Floats  # at most `_TRAINING_ROWS`; none where they are wider than `WIDE`
+    row_weights: Floats  # of the training rows
+    without_far_rows: FittedFrames | None = None  # if there are far rows: fitted without them
 
 
-def framing(kernel: Kernel, X: Matrix, weights: Floats | None = None) -> Framing:
-    """The frames of X for every group of a kernel: one pass over X, d^3 for each frame.
+def fit_frames(kernel: Kernel, X: Matrix, weights: Floats | None = None) -> FittedFrames:
+    """Fit the frames of every group of a kernel to X: one pass over X, d^3 for each frame.
 
-    With `weights` (n,), rows of at most `WIDE` columns stand for so many, and none is seen that
-    stands for 0. Where rows are far out, there are also frames without them.
+    `weights` (n,) are row weights, for rows of at most `WIDE` columns; rows of weight 0 are not
+    used. If some rows are far out, frames are fitted without them as well.
     """
     n, d = X.shape
     if weights is not None and d > WIDE:
         raise ValueError(f"rows of {d} columns cannot be weighted, those of {WIDE} can")
-    counts = np.ones(n) if weights is None else weights
-    rows = np.flatnonzero(counts)
+    row_weights = np.ones(n) if weights is None else weights
+    rows = np.flatnonzero(row_weights)
     near = nearness(distances(X, rows))
-    whole = n >= MANY or weights is not None
-    found = _framing(kernel, X, counts, whole=whole)
+    split = 5 <= n < MANY and weights is None
+    fitted = _fit_frames(kernel, X, row_weights, split=split)
     if (near[rows] == 1).all():
-        return found
-    return replace(found, without_far=_framing(kernel, X, counts * near, whole=whole))
+        return fitted
+    without = _fit_frames(kernel, X, row_weights * near, split=split)
+    return replace(fitted, without_far_rows=without)
 
 
-def _framing(kernel: Kernel, X: Matrix, counts: Floats, *, whole: bool) -> Framing:
+def _fit_frames(kernel: Kernel, X: Matrix, weights: Floats, *, split: bool) -> FittedFrames:
     groups = kernel.groups(X.shape[1])
-    scales = [_scale(group) for group in groups]
     n, d = X.shape
-    out = drawn(n, min(_HELD_OUT, -(-n // 5)))
-    rest = np.delete(np.arange(n), out)
-    out, rest = out[counts[out] > 0], rest[counts[rest] > 0]
-    held_out = np.asarray(X[out], dtype=np.float64)
-    some = rest[drawn(len(rest), _LEARNERS)]
-    learners = np.asarray(X[some], dtype=np.float64) if d <= WIDE else np.empty((0, d))
-    measured = learners, counts[some]
-    # Too few to split, or so many that it makes no difference.
-    if n < 5 or whole:
-        frames = _frames(groups, scales, X, counts, moments(X, counts) if d <= WIDE else None)
-        return Framing(frames, frames, held_out, *measured)
-    others = X[rest]
-    seen = moments(others, counts[rest]) if d <= WIDE else None
-    everything = None if seen is None else seen + moments(held_out, counts[out])
-    trial = _frames(groups, scales, others, counts[rest], seen)
-    final = _frames(groups, scales, X, counts, everything)
-    return Framing(trial, final, held_out, *measured)
+    validation = drawn(n, min(_VALIDATION_ROWS, -(-n // 5)))
+    training = np.delete(np.arange(n), validation)
+    validation, training = validation[weights[validation] > 0], training[weights[training] > 0]
+    validation_rows = np.asarray(X[validation], dtype=np.float64)
+    some = training[drawn(len(training), _TRAINING_ROWS)]
+    training_rows = np.asarray(X[some], dtype=np.float64) if d <= WIDE else np.empty((0, d))
+    rows = validation_rows, training_rows, weights[some]
+    if not split:
+        total = moments(X, weights) if d <= WIDE else None
+        frames = _frames(groups, X, weights, total)
+        return FittedFrames(frames, frames, *rows)
+    others, total = X[training], None
+    partial = moments(others, weights[training]) if d <= WIDE else None
+    if partial is not None:
+        total = partial + moments(validation_rows, weights[validation])
+    training_frames = _frames(groups, others, weights[training], partial)
+    return FittedFrames(training_frames, _frames(groups, X, weights, total), *rows)
 
 
-def hermite_mercer(kernel: Kernel, X: Matrix, p: int, learnt: Framing | None = None) -> MercerBasis:
-    """The `p` largest eigenfunctions of the kernel under a Gaussian fitted to X, by group.
-
-    The Gaussian kernel has eigenfunctions in closed form under N(mean, f * covariance): in the
-    principal frame, products of Hermite functions, with eigenvalues that are products of
-    geometric sequences (Zhu et al., 1998; Fasshauer and McCourt, 2012). The largest products over
-    all groups are found best-first, every group keeping one where p allows. f is the one of
-    `SPREADS` that errs least on rows held out from the covariance, by their residuals and by pairs
-    with other rows; far rows do not count in the covariance if that errs less. Data is not
-    Gaussian: of the 2 p largest, the p with the largest mean square on rows of X are taken instead
-    where that errs less. The expansion holds for every f, mean, rotation and
-    choice: data unlike X gives larger residuals, never a wrong bound. One pass over X, d^3 for the
-    frame, O(p log p) for the products; deterministic. Fewer than p columns only where the data has
-    no variance at all.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        With its numbers resolved; Gaussian, or a sum of Gaussian kernels on groups of axes.
-    X : (n, d)
-        The data.
-    p : int
-        Columns.
-    learnt : Framing, optional
-        `framing` of these rows, or of more, where it is known.
-
-    Examples
-    --------
-    >>> import quadfeat as qf
-    >>> X = np.random.default_rng(0).normal(size=(200, 2))
-    >>> basis = hermite_mercer(qf.Gaussian(0.5), X, 100)
-    >>> basis.n_columns
-    100
-    """
-    groups = kernel.groups(X.shape[1])
-    scales = [_scale(group) for group in groups]
-    own = framing(kernel, X) if learnt is None else learnt
-    left = _judge(kernel, own, p)
-
-    def best(framing: Framing) -> tuple[float, float]:
-        errors = [left(_expand(groups, scales, framing.trial, spread, p)) for spread in SPREADS]
-        return min(errors), SPREADS[int(np.argmin(errors))]
-
-    error, spread = best(own)
-    if own.without_far is not None:
-        less, other = best(own.without_far)
-        # By the frames that are kept: a far row that is held out does no harm to those on trial.
-        plain = left(_expand(groups, scales, own.final, spread, p))
-        if left(_expand(groups, scales, own.without_far.final, other, p)) < plain:
-            own, error, spread = own.without_far, less, other
-    basis = _expand(groups, scales, own.final, spread, p, reflect=True)
-    # Reflections, which save most of the cost, need a column of every direction.
-    if not len(own.learners) or any(each.mixing is not None for each in basis.expansions):
-        return basis
-    fullest = _fullest(groups, scales, own.trial, spread, p, own)
-    if left(fullest) >= error:
-        return basis
-    if own.trial is own.final:
-        return fullest
-    return _fullest(groups, scales, own.final, spread, p, own)
-
-
-def _judge(kernel: Kernel, learnt: Framing, p: int) -> Callable[[MercerBasis], float]:
-    """How wrong a basis is: the mean square of its residuals, times that of its errors on pairs.
-
-    Residuals are of the rows held out, pairs of one of these and one that is not. The residual
-    alone is a bound that the outermost rows decide; pairs alone, which are what counts, know
-    little of rows further out than any of these. Very wide rows are not kept to be paired with:
-    for them the residual has to do.
-    """
-    held_out = learnt.held_out
-    at_zero = kernel.at_zero(held_out.shape[1])
-    n_groups = len(kernel.groups(held_out.shape[1]))
-    most = _PAIR_VALUES // max(2 * p, len(held_out) * n_groups)
-    some = drawn(len(learnt.learners), min(_PAIRED, max(32, most)))
-    others, weights = learnt.learners[some], learnt.stand_for[some]
-    exact = kernel(held_out, others) if len(others) else None
-
-    def features(rows: Matrix, basis: MercerBasis) -> Floats:
-        Z = np.empty((len(rows), basis.n_columns))
-        _engine.mercer(rows, basis, Z)
-        return Z
-
-    def error(basis: MercerBasis) -> float:
-        right = features(others, basis)
-        residuals = pairs = 0.0
-        rows = max(1, 4 * BLOCK_ENTRIES // basis.n_columns)
-        for start in range(0, len(held_out), rows):
-            left = features(held_out[start : start + rows], basis)
-            residuals += float(np.square(at_zero - np.einsum("ij,ij->i", left, left)).sum())
-            if exact is not None:
-                gap = left @ right.T - exact[start : start + rows]
-                pairs += float(np.square(gap).sum(axis=0) @ weights)
-        return residuals * (pairs if exact is not None else 1.0)
-
-    return error
+def _frames(
+    groups: Sequence[Group], X: Matrix, weights: Floats, total: Moments | None
+) -> list[Frame]:
+    """The frame of every group, from the moments of all columns where these are known."""
+    frames = []
+    for group in groups:
+        axes, scale = group.axes, _scale(group)
+        if total is not None:
+            partial = Moments(total.n, total.mean[axes], total.scatter[np.ix_(axes, axes)])
+            frames.append(principal_frame.frame(partial, scale))
+        elif len(axes) <= WIDE:
+            frames.append(principal_frame.frame(moments(X[:, axes], weights), scale))
+        else:
+            frames.append(principal_frame.wide_frame(X[:, axes], scale, weights))
+    return frames
 
 
 def _scale(group: Group) -> Floats:
@@ -222,217 +133,109 @@ def _scale(group: Group) -> Floats:
     )
 
 
-def _frames(
-    groups: Sequence[Group],
-    scales: Sequence[Floats],
-    X: Matrix,
-    weights: Floats,
-    moment: Moments | None,
-) -> list[Frame]:
-    found = []
-    for group, scale in zip(groups, scales, strict=True):
-        axes = group.axes
-        if moment is not None:
-            own = Moments(moment.n, moment.mean[axes], moment.scatter[np.ix_(axes, axes)])
-            found.append(frame(own, scale))
-        elif len(axes) <= WIDE:
-            found.append(frame(moments(X[:, axes], weights), scale))
-        else:
-            found.append(wide_frame(X[:, axes], scale, weights))
-    return found
-
-
-def _expand(
-    groups: Sequence[Group],
-    scales: Sequence[Floats],
-    frames: Sequence[Frame],
-    spread: float,
-    p: int,
-    *,
-    reflect: bool = False,
+def hermite_mercer(
+    kernel: Kernel, X: Matrix, p: int, fitted: FittedFrames | None = None
 ) -> MercerBasis:
-    plans = _plans(groups, frames, spread, p)
-    return _made(groups, scales, frames, spread, plans, reflect=reflect)
+    """The `p` largest eigenfunctions of the kernel under a Gaussian fitted to X, by group.
 
+    The Gaussian kernel has eigenfunctions in closed form under N(mean, f * covariance): in the
+    principal frame, products of Hermite functions, with eigenvalues that are products of
+    geometric sequences (Zhu et al., 1998; Fasshauer and McCourt, 2012). The largest products over
+    all groups are found best-first, every group keeping one where p allows. f is the one of
+    `SPREADS` with the least error on validation rows, which the covariance has not seen: the mean
+    square of their residuals times that of their pairs with training rows. The covariance leaves
+    far rows out if that lowers the error. Data is not Gaussian: of the 2 p largest
+    eigenfunctions, the p with the largest mean square on training rows are taken instead if that
+    lowers the error. The expansion holds for every f, mean, rotation and choice: data unlike X
+    gives larger residuals, never a wrong bound. One pass over X, d^3 for the frame, O(p log p) for
+    the products; deterministic. Fewer than p columns only where the data has no variance at all.
 
-def _made(
-    groups: Sequence[Group],
-    scales: Sequence[Floats],
-    frames: Sequence[Frame],
-    spread: float,
-    plans: Sequence[Integers],
-    *,
-    reflect: bool = False,
-) -> MercerBasis:
-    parts = zip(groups, scales, frames, plans, strict=True)
-    make = _reflected if reflect else _expansion
-    return MercerBasis(
-        tuple(make(own, scale, each, spread, plan) for own, scale, each, plan in parts if len(plan))
-    )
+    Parameters
+    ----------
+    kernel : Kernel
+        With its numbers resolved; Gaussian, or a sum of Gaussian kernels on groups of axes.
+    X : (n, d)
+        The data.
+    p : int
+        Columns.
+    fitted : FittedFrames, optional
+        `fit_frames` of these rows, or of more, if already computed.
 
-
-def _fullest(
-    groups: Sequence[Group],
-    scales: Sequence[Floats],
-    frames: Sequence[Frame],
-    spread: float,
-    p: int,
-    learnt: Framing,
-) -> MercerBasis:
-    """Of the 2 p largest columns, the p with the largest mean square on the learners.
-
-    No column is taken without its parent, and every group keeps one where p allows.
+    Examples
+    --------
+    >>> import quadfeat as qf
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> basis = hermite_mercer(qf.Gaussian(0.5), X, 100)
+    >>> basis.n_columns
+    100
     """
-    plans = _plans(groups, frames, spread, 2 * p)
-    sizes = [len(plan) for plan in plans]
-    ends = np.cumsum(sizes)[:-1]
-    squares = _mean_squares(_made(groups, scales, frames, spread, plans), learnt)
-    own_squares = zip(plans, np.split(squares, ends), strict=True)
-    values = np.concatenate([_at_most_of_parents(plan, own) for plan, own in own_squares])
-    kept = np.zeros(len(values), dtype=bool)
-    kept[best_first.largest(values, np.repeat(np.arange(len(plans)), sizes), p)] = True
-    some = [_only(plan, own) for plan, own in zip(plans, np.split(kept, ends), strict=True)]
-    return _made(groups, scales, frames, spread, some)
+    groups = kernel.groups(X.shape[1])
+    scales = [_scale(group) for group in groups]
+    chosen = fit_frames(kernel, X) if fitted is None else fitted
+    error = _validation_error(kernel, chosen, p)
+
+    def expander(frames: Sequence[Frame], spread: float) -> Expander:
+        return Expander(groups, scales, frames, spread)
+
+    def best(frames: Sequence[Frame]) -> tuple[float, float]:
+        errors = [error(expander(frames, spread).by_eigenvalue(p)) for spread in SPREADS]
+        return min(errors), SPREADS[int(np.argmin(errors))]
+
+    least, spread = best(chosen.training_frames)
+    if chosen.without_far_rows is not None:
+        near = chosen.without_far_rows
+        near_least, near_spread = best(near.training_frames)
+        # Compare the frames of all rows: a far row among the validation rows is not in the others.
+        all_rows = error(expander(chosen.frames, spread).by_eigenvalue(p))
+        if error(expander(near.frames, near_spread).by_eigenvalue(p)) < all_rows:
+            chosen, least, spread = near, near_least, near_spread
+    basis = expander(chosen.frames, spread).by_eigenvalue(p, reflect=True)
+    # Reflections, which save most of the cost, need a column of every direction.
+    reflected = any(expansion.mixing is not None for expansion in basis.expansions)
+    if reflected or not len(chosen.training_rows):
+        return basis
+    rows = chosen.training_rows, chosen.row_weights
+    by_square = expander(chosen.training_frames, spread).by_mean_square(p, *rows)
+    if error(by_square) >= least:
+        return basis
+    if chosen.training_frames is chosen.frames:
+        return by_square
+    return expander(chosen.frames, spread).by_mean_square(p, *rows)
 
 
-def _plans(
-    groups: Sequence[Group], frames: Sequence[Frame], spread: float, p: int
-) -> list[Integers]:
-    """The p largest columns of all groups: parent, direction and degree, (columns, 3) for each."""
-    # Eigenvalues are 2 / (B + 1) * ((B - 1) / (B + 1))^k.
-    shapes = [_shape(each, spread) for each in frames]
-    with np.errstate(divide="ignore"):
-        ratios = [np.log((B - 1) / (B + 1)) for B in shapes]
-    roots = [
-        float(np.log(group.weight) + np.log(2 / (B + 1)).sum())
-        for group, B in zip(groups, shapes, strict=True)
-    ]
+def _validation_error(
+    kernel: Kernel, fitted: FittedFrames, p: int
+) -> Callable[[MercerBasis], float]:
+    """The error of a basis: the sum of its squared residuals, times that of its pair errors.
 
-    def drop(group: int, axis: int, index: int) -> float:
-        return index * float(ratios[group][axis]) if axis < len(ratios[group]) else -np.inf
-
-    # Columns of each group: parent, direction, degree.
-    columns: list[list[tuple[int, int, int]]] = [[] for _ in groups]
-    place: list[int] = []
-    waiting = set(range(len(groups)))
-    for product in largest_products(roots, drop):
-        own = columns[product.group]
-        # Direction 0 is always multiplied onto the base: its table holds the whole function.
-        own.append(
-            (place[product.parent], product.axis, product.factor)
-            if product.axis > 0
-            else (-1, 0, product.factor)
-        )
-        place.append(len(own) - 1)
-        waiting.discard(product.group)
-        if len(place) + len(waiting) >= p:
-            break
-    for group in sorted(waiting, key=lambda g: -roots[g])[: p - len(place)]:
-        columns[group].append((-1, 0, 0))
-    return [np.array(plan, dtype=np.int64).reshape(-1, 3) for plan in columns]
-
-
-def _mean_squares(basis: MercerBasis, learnt: Framing) -> Floats:
-    """Of every column over the learners, in the order of the columns."""
-    total = np.zeros(basis.n_columns)
-    rows = max(1, 4 * BLOCK_ENTRIES // basis.n_columns)
-    for start in range(0, len(learnt.learners), rows):
-        some = slice(start, start + rows)
-        Z = np.empty((len(learnt.learners[some]), basis.n_columns))
-        _engine.mercer(learnt.learners[some], basis, Z)
-        total += np.einsum("ij,ij,i->j", Z, Z, learnt.stand_for[some])
-    return total / learnt.stand_for.sum()
-
-
-def _at_most_of_parents(plan: Integers, values: Floats) -> Floats:
-    """The values of a plan's columns, none larger than that of its parent."""
-    limited = values.copy()
-    for j, parent in enumerate(plan[:, 0]):
-        if parent >= 0:
-            limited[j] = min(limited[j], limited[parent])
-    return limited
-
-
-def _only(plan: Integers, kept: npt.NDArray[np.bool_]) -> Integers:
-    """A plan of some of its columns, whose parents are among them."""
-    place = np.append(np.cumsum(kept) - 1, -1)  # of parent -1, too
-    return np.column_stack([place[plan[:, 0]], plan[:, 1:]])[kept]
-
-
-def _shape(own: Frame, spread: float) -> Floats:
-    """B = sqrt(1 + 8 s^2) of every direction, from which everything follows for k = exp(-u^2)."""
-    return np.asarray(np.sqrt(1 + 8 * spread * own.variance))
-
-
-def _expansion(
-    group: Group, scale: Floats, own: Frame, spread: float, columns: Integers
-) -> Expansion:
-    """The plan of `columns` (parent, direction, degree) in a frame."""
-    parent, direction, degree = columns.T
-    shape = _shape(own, spread)
-    used = int(direction.max()) + 1
-    # Directions of degree 0 only are treated as if they had no variance: their factor is then
-    # exp(-distance^2), whatever their number. It is a difference of squares where they are many,
-    # and explicit, without cancellation, where they are few.
-    m = own.directions.shape[1]
-    if m < len(scale) or len(scale) > used + 64:
-        m = used
-    sizes = np.ones(m, dtype=np.int64)
-    np.maximum.at(sizes, direction, degree + 1)
-    B = np.where(sizes > 1, shape[:m], 1.0)
-    flat = sizes == 1
-    stretch = np.sqrt(4 * B / np.where(flat, 4.0, B * B - 1))
-    return Expansion(
-        axes=group.axes.astype(np.int64),
-        scale=scale,
-        mean=own.mean,
-        rotation=np.ascontiguousarray(scale[:, None] * own.directions[:, :m] * stretch),
-        envelope=np.where(flat, 1.0, (B - 1) / (2 * B)),
-        length=stretch**-2,
-        ratio=(B - 1) / (B + 1),
-        sizes=sizes,
-        amplitude=float(np.sqrt(group.weight * np.prod(2 * np.sqrt(B) / (1 + B)))),
-        parent=np.ascontiguousarray(parent),
-        direction=np.ascontiguousarray(direction),
-        degree=np.ascontiguousarray(degree),
-    )
-
-
-def _reflected(
-    group: Group, scale: Floats, own: Frame, spread: float, columns: Integers
-) -> Expansion:
-    """`_expansion`, in a frame that costs less to turn rows into where there is one as good.
-
-    Directions beyond the first r may each be in one column of degree 1 alone. If none is left out,
-    what these columns span hardly depends on how they are turned among themselves: r reflections,
-    Q = 1 - Y T Y' (Schreiber and Van Loan, 1989), make the first r principal, up to signs, and the
-    rest whatever is orthogonal to them.
+    Residuals are of validation rows; pairs are of a validation row and a training row. The
+    residual alone is a bound that the outermost rows decide. Pairs alone, which are the error that
+    matters, say little about rows farther out than any of these. Very wide rows have no training
+    rows to be paired with, and only the residuals count.
     """
-    parent, direction, degree = columns.T
-    d = len(own.mean)
-    r = int(direction[(degree > 1) | (parent > 0)].max(initial=0)) + 1
-    axes_themselves = np.count_nonzero(own.directions) == d
-    if int(direction.max()) + 1 < d or 3 * r > d or axes_themselves:
-        return _expansion(group, scale, own, spread, columns)
-    Y, T = _compact_reflections(own.directions[:, :r])
-    mixing = -T @ Y.T
-    directions = np.eye(d) + Y @ mixing
-    variance = np.einsum("ij,i->j", np.square(own.directions.T @ directions), own.variance)
-    turned = Frame(own.mean, directions, variance)
-    made = _expansion(group, scale, turned, spread, columns)
-    return replace(
-        made,
-        rotation=np.ascontiguousarray(scale[:, None] * Y),
-        mixing=np.ascontiguousarray(mixing / np.sqrt(made.length)),
-    )
+    validation_rows = fitted.validation_rows
+    at_zero = kernel.at_zero(validation_rows.shape[1])
+    n_groups = len(kernel.groups(validation_rows.shape[1]))
+    most = _PAIR_VALUES // max(2 * p, len(validation_rows) * n_groups)
+    some = drawn(len(fitted.training_rows), min(_PAIRED, max(32, most)))
+    others, weights = fitted.training_rows[some], fitted.row_weights[some]
+    exact = kernel.gram(validation_rows, others) if len(others) else None
 
+    def features(rows: Matrix, basis: MercerBasis) -> Floats:
+        Z = np.empty((len(rows), basis.n_columns))
+        _engine.mercer(rows, basis, Z)
+        return Z
 
-def _compact_reflections(V: Floats) -> tuple[Floats, Floats]:
-    """Y (d, r) and T (r, r) with V equal to the first columns of 1 - Y T Y', up to signs."""
-    raw, tau = np.linalg.qr(V, mode="raw")
-    Y = np.tril(raw.T, -1) + np.eye(*V.shape)
-    T = np.zeros((len(tau), len(tau)))
-    for j, factor in enumerate(tau):
-        T[:j, j] = -factor * (T[:j, :j] @ (Y[:, :j].T @ Y[:, j]))
-        T[j, j] = factor
-    return Y, T
+    def error(basis: MercerBasis) -> float:
+        right = features(others, basis)
+        residuals = pairs = 0.0
+        size = max(1, 4 * BLOCK_ENTRIES // basis.n_columns)
+        for start in range(0, len(validation_rows), size):
+            left = features(validation_rows[start : start + size], basis)
+            residuals += float(np.square(at_zero - np.einsum("ij,ij->i", left, left)).sum())
+            if exact is not None:
+                gap = left @ right.T - exact[start : start + size]
+                pairs += float(np.square(gap).sum(axis=0) @ weights)
+        return residuals * (pairs if exact is not None else 1.0)
+
+    return error

@@ -1,4 +1,4 @@
-"""Nodes moved, and weights refitted, to lower the error over pairs of the data."""
+"""Move the nodes of a rule, and refit its weights, to lower the error over pairs of the data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from ..numerics.lbfgs import LBFGS
 # A step costs about pairs * parameters^2 multiply-adds; beyond this many parameters the steps
 # together take more than two seconds.
 MAX_PARAMETERS = 1300
-_WORK = 6e9  # multiply-adds of the steps together where none are asked for
+_WORK = 6e9  # multiply-adds of all steps together, unless `steps` is given
+_DESCENT_ROWS = 800
+_DESCENT_ROUNDS = 2
+# Factors up to 1 + this / sqrt(rows), as measured with breast cancer (five columns, 380 rows) and
+# the swiss roll: half of it protects a few hundred rows of heavy tails too little, and factors up
+# to 1.5 double the error of thousands of evenly spread rows.
+_OUTWARD = 8.0
 
 
 def polish(
@@ -28,11 +34,11 @@ def polish(
 ) -> tuple[Floats, Floats]:
     """Cosine nodes (m, d) and weights (m,) with less mean squared error over pairs of rows of X.
 
-    Levenberg-Marquardt on all m (d + 1) numbers, on fresh pairs at every step so that none is
-    learnt by heart; the best step on pairs never used for one is returned, so the result is not
-    worse there than the start. Weights stay non-negative (they are squares), the zero node stays
-    zero, and the map stays shift-invariant. Polynomial exactness is lost. Worth it up to
-    `MAX_PARAMETERS` numbers; beyond, `descend` is.
+    Levenberg-Marquardt on all m (d + 1) numbers, on new pairs at every step so that it does not
+    overfit to some. The best step on validation pairs, which no step uses, is returned, so the
+    result is not worse there than the start. Weights stay non-negative (they are squares), the
+    zero node stays zero, and the map stays shift-invariant. Polynomial exactness is lost. Worth it
+    up to `MAX_PARAMETERS` numbers; use `descend` beyond.
 
     Parameters
     ----------
@@ -47,17 +53,17 @@ def polish(
     rng : Generator
         Draws the pairs.
     steps : int, optional
-        Between 6 and 40 without it, by their cost.
+        Default: between 6 and 40, by their cost.
     """
     m, d = nodes.shape
     size = m * (d + 1)
     n_pairs = int(np.clip(4 * size, 4000, 20_000))
     if steps is None:
         steps = int(np.clip(_WORK / (n_pairs * size**2), 6, 40))
-    judge = _gaps(X, 2 * n_pairs, rng)
-    truth = kernel(judge)
+    validation_gaps = _gaps(X, 2 * n_pairs, rng)
+    validation_values = kernel(validation_gaps)
     roots = np.sqrt(np.maximum(weights, 1e-3 * weights.mean()))
-    best = nodes, weights, _error(nodes, weights, judge, truth)
+    best = nodes, weights, _error(nodes, weights, validation_gaps, validation_values)
     dtype = _precision(best[2], weights)
     damping = 1e-3
     for _ in range(steps):
@@ -78,7 +84,7 @@ def polish(
                 (nodes, roots), damping = moved, damping / 4
                 break
             damping *= 4
-        error = _error(nodes, roots**2, judge, truth)
+        error = _error(nodes, roots**2, validation_gaps, validation_values)
         if error < best[2]:
             best = nodes, roots**2, error
     return best[0], best[1]
@@ -90,17 +96,14 @@ def descend(
     gram: Callable[[Floats], Floats],
     X: Floats,
     rng: np.random.Generator,
-    *,
-    rounds: int = 2,
-    steps: int | None = None,
-    n_points: int = 800,
 ) -> tuple[Floats, Floats]:
     """What `polish` does, for any number of nodes: slower to converge, linear in their number.
 
-    Limited-memory BFGS (Nocedal, 1980) over all pairs of `n_points` rows at once, fresh
-    rows in every round so that none is learnt by heart; judged on rows never used for a step.
-    A step costs 3 n_points^2 m + 2 n_points m d multiply-adds and two sines per row and node.
-    Weights stay non-negative and a zero node stays zero.
+    Limited-memory BFGS (Nocedal, 1980) over all pairs of n = 800 rows, in two rounds on different
+    rows, so that it does not overfit to some; the better round on validation rows, which no step
+    uses, is returned, or the start if that is better. A step costs 3 n^2 m + 2 n m d multiply-adds
+    and two sines per row and node; a round has 75 steps, and down to 10 for wide rows, for the
+    same work. Weights stay non-negative and a zero node stays zero.
 
     Parameters
     ----------
@@ -114,21 +117,18 @@ def descend(
         The data.
     rng : Generator
         Draws the rows.
-    steps : int, optional
-        In every round; without it 75, and down to 10 of wide rows, for the same work.
     """
-    if steps is None:
-        steps = max(10, round(75 / (1 + 2 * X.shape[1] / (3 * n_points))))
+    steps = max(10, round(75 / (1 + 2 * X.shape[1] / (3 * _DESCENT_ROWS))))
     order = rng.permutation(len(X))
-    judges, others = np.split(X[order], [min(n_points, len(X) // 8)])
-    truth = gram(judges)
+    validation_rows, others = np.split(X[order], [min(_DESCENT_ROWS, len(X) // 8)])
+    validation_gram = gram(validation_rows)
     m, d = nodes.shape
     point = np.concatenate([np.sqrt(weights), nodes.ravel()])
-    start = _pairs_error(point, m, judges, truth)[0]
+    start = _pairs_error(point, m, validation_rows, validation_gram)[0]
     best = point, start
     others = others.astype(_precision(start, weights))
-    for _ in range(rounds):
-        rows = others[rng.choice(len(others), min(n_points, len(others)), replace=False)]
+    for _ in range(_DESCENT_ROUNDS):
+        rows = others[rng.choice(len(others), min(_DESCENT_ROWS, len(others)), replace=False)]
         exact = gram(rows).astype(rows.dtype)
         descent = LBFGS(
             point.astype(rows.dtype), lambda slope: slope, tolerance=0.0, max_passes=steps
@@ -136,7 +136,7 @@ def descend(
         while not descent.done:
             descent.tell(*_pairs_error(descent.trial, m, rows, exact))
         point = descent.best
-        error = _pairs_error(point, m, judges, truth)[0]
+        error = _pairs_error(point, m, validation_rows, validation_gram)[0]
         if error < best[1]:
             best = point, error
     roots, nodes = np.split(best[0].astype(np.float64), [m])
@@ -194,11 +194,11 @@ def _normal_equations(
 
 
 def outward(X: Matrix, rng: np.random.Generator) -> Floats:
-    """At most 20,000 rows but far ones, each taken away from their mean by a factor of its own.
+    """At most 20,000 rows without far ones, each moved away from their mean by a random factor.
 
-    Rows to come lie beyond the ones seen, the more so the fewer these are, and where tails are
-    heavy the outermost decide the error: nodes moved for the rows alone may be far off there. But
-    a row out of all proportion, as `frames.nearness` has it, would move them for itself alone.
+    New rows lie beyond the training rows, the more so the fewer these are. Where tails are heavy
+    the outermost rows decide the error, and nodes fitted to the training rows alone may be far off
+    there. Far rows (`principal_frame.nearness`) are left out: the nodes would fit them alone.
     """
     some = X if len(X) <= 20_000 else X[rng.choice(len(X), size=20_000, replace=False)]
     most = 1.0 + min(0.5, _OUTWARD / np.sqrt(len(some)))
@@ -206,9 +206,3 @@ def outward(X: Matrix, rng: np.random.Generator) -> Floats:
     mean = some.mean(axis=0, dtype=np.float64)
     moved: Floats = mean + rng.uniform(1.0, most, size=(len(some), 1)) * (some - mean)
     return moved
-
-
-# Factors up to 1 + this / sqrt(rows), as measured with breast cancer (five columns, 380 rows) and
-# the swiss roll: half of it protects a few hundred rows of heavy tails too little, and factors up
-# to 1.5 double the error of thousands of even rows.
-_OUTWARD = 8.0

@@ -9,12 +9,11 @@ from math import comb
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import lapack
 
 from .._checks import check_memory
 from .._typing import Floats, Indices, Mask
 from ..kernels.base import Group
-from ..numerics.factorisations import cholesky
+from ..numerics.factorisations import cholesky_solve, plain_cholesky
 from ..numerics.nnls import nonnegative_least_squares, require_finite
 from ..rules import gauss
 
@@ -233,7 +232,7 @@ def _dual_newton(
         active = basis[:, weights > 0]
         normal = active @ active.T
         np.fill_diagonal(normal, np.diagonal(normal) + softness + 1e-13 * m)
-        step = lapack.dpotrs(_cholesky_of(normal), residual, lower=1)[0]
+        step = cholesky_solve(plain_cholesky(normal), residual)
         found = _halved_step(basis, moments, softness, dual, step, value)
         if found is None:
             return dual
@@ -255,14 +254,6 @@ def _halved_step(
 
 def _dual_value(weights: Floats, moments: Floats, softness: Floats, dual: Floats) -> float:
     return 0.5 * float(weights @ weights + (softness * dual) @ dual) - float(moments @ dual)
-
-
-def _cholesky_of(normal: Floats) -> Floats:
-    factor, info = lapack.dpotrf(normal, lower=1, clean=0)
-    if info == 0:
-        lower: Floats = factor
-        return lower
-    return cholesky(normal)
 
 
 def _polished(basis: Floats, moments: Floats, weights: Floats, tolerance: float) -> Floats | None:

@@ -40,25 +40,6 @@ class System:
         return System(self.gram[np.ix_(index, index)], self.linear[index], self.constant)
 
 
-def pairs_matrix(phases: Floats) -> Floats:
-    """M = cos(phases), (n_pairs, m): the nodes' cosines at gaps x - y, phases = gaps @ nodes.T."""
-    return np.cos(phases)
-
-
-def pairs_system(phases: Floats, values: Floats) -> System:
-    """The paper's objective: the mean over sampled pairs of (k(x_l - y_l) - k~(x_l - y_l))^2.
-
-    Parameters
-    ----------
-    phases : (n_pairs, m)
-        (x_l - y_l) . w_i.
-    values : (n_pairs,)
-        k(x_l - y_l).
-    """
-    matrix, n = pairs_matrix(phases), len(values)
-    return System(matrix.T @ matrix / n, matrix.T @ values / n, float(values @ values) / n)
-
-
 def all_pairs_system(phases: Floats, gram: Floats, *, block: int = 1024) -> System:
     """The mean over all n^2 pairs of n points of (k(x, y) - k~(x, y))^2, in closed form.
 

@@ -1,8 +1,29 @@
 """Data: rows and archives, in and out.
 
-Arrays, data frames, files, streams and Dask collections as blocks of rows (`source`); samples and
-summaries of them; files that are written whole or not at all. The library reads and writes files
-here and nowhere else.
+The one rule: the library reads and writes files here and nowhere else (the journal of the
+experiments, which appends, is the exception).
+
+Sources, in the order in which rows pass through them:
+
+- `readers`: the reader for a file's ending; `numpy_files` (NPY, NPZ), `tables` (CSV, Parquet) and
+  `svmlight` have one each; `wanted`: which columns a reader is asked for, and the `Batch` it yields
+- `arrays`: arrays and DataFrames; `sources`: `source`, which opens any of these, or blocks
+- `blocks`: `Block`, checked rows, and what all blocks of a source have in common
+- `base`: `Source`, equal blocks that every pass reads again
+- `iterators`: `IteratorSource`, an iterator of blocks that can be read once
+- `dask_source`: `Partitions`, a Dask collection, whose rows stay on the workers
+
+What is learned from a first pass:
+
+- `sampling`: `RowSample`, a sample decided by the rows' values, and the `SampledRows` it holds
+- `summary`: `Summary`, number of rows, classes and a sample; `distinct_rows`, effective numbers
+- `identity`: checksums of blocks and digests of parameters, to refuse data that has changed
+
+Files that are written:
+
+- `atomic`: files that are replaced whole; `archive`: a JSON manifest and arrays in one file
+- `checkpoint`: `Checkpoint`, from which an interrupted fit is resumed
+- `writers`: `sink`, rows out to CSV, Parquet or NPY
 """
 
 from .archive import read, write
@@ -10,27 +31,27 @@ from .atomic import replace, replacing, try_out
 from .base import Source
 from .blocks import Block
 from .checkpoint import Checkpoint
-from .dask_source import Partitions, check_seen, delayed, is_collection
+from .dask_source import AnySource, Partitions, is_collection
 from .identity import parameters_fingerprint
+from .iterators import IteratorSource
 from .numpy_files import DAMAGED
-from .sampling import Drawn, RowSample, is_table_of_counts
+from .sampling import RowSample, SampledRows, is_table_of_counts
 from .sources import is_blocks, source
-from .summary import Once, Survey, Tally, distinct_rows, effective_share, labels_of, survey
+from .summary import Summary, SummaryBuilder, distinct_rows, effective_share, labels_of, summarise
 from .writers import sink
 
 __all__ = [
     "DAMAGED",
+    "AnySource",
     "Block",
     "Checkpoint",
-    "Drawn",
-    "Once",
+    "IteratorSource",
     "Partitions",
     "RowSample",
+    "SampledRows",
     "Source",
-    "Survey",
-    "Tally",
-    "check_seen",
-    "delayed",
+    "Summary",
+    "SummaryBuilder",
     "distinct_rows",
     "effective_share",
     "is_blocks",
@@ -43,7 +64,7 @@ __all__ = [
     "replacing",
     "sink",
     "source",
-    "survey",
+    "summarise",
     "try_out",
     "write",
 ]

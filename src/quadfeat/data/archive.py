@@ -1,7 +1,7 @@
-"""Files that are written whole or not at all: arrays, a JSON manifest, versions and checksums.
+"""Archives of arrays with a JSON manifest, versions and checksums, written atomically.
 
-A file is a zip archive, nothing in it compressed: `manifest.json`, and one NPY member per array.
-Reading it takes no more memory than its own length, and runs nothing.
+A file is an uncompressed zip archive: `manifest.json`, and one NPY member per array. Reading takes
+no more memory than the length of the file, and runs no code from it.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ import numpy as np
 from .._typing import Array
 from .atomic import replacing
 
-FORMAT = 1  # raised when an older reader would misunderstand a file
+FORMAT = 1  # increased when older versions could not read a file correctly
 _MANIFEST = "manifest.json"
 _LONGEST_MANIFEST = 1 << 24
 _CHUNK = 1 << 22
-_DATE = (1980, 1, 1, 0, 0, 0)  # the same content makes the same bytes
+_DATE = (1980, 1, 1, 0, 0, 0)  # fixed, so that equal content gives equal bytes
 
 
 def write(path: Any, manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
-    """Write a manifest and arrays into one file, all or nothing, as `_atomic.replacing` says it.
+    """Write a manifest and arrays into one file, atomically (see `atomic.replacing`).
 
     Parameters
     ----------
@@ -46,10 +46,10 @@ def write(path: Any, manifest: dict[str, Any], arrays: dict[str, Array]) -> None
 
 
 def read(path: Any) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The manifest and the arrays of a file that `write` made; a ValueError if it is damaged."""
+    """The manifest and the arrays of a file written by `write`; a ValueError if it is damaged."""
     path = Path(path)
     try:
-        # Opened once: a writer may put another file in its place at any moment.
+        # Opened only once: a writer may replace the file at any moment.
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             return _read_archive(archive, os.fstat(file.fileno()).st_size)
     except FileNotFoundError:
@@ -59,7 +59,7 @@ def read(path: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     except ValueError as error:
         raise ValueError(f"{path} is not a file of quadfeat that can be read: {error}") from None
     except Exception as error:
-        # zipfile and NumPy raise a dozen kinds on damaged headers; all mean one thing.
+        # zipfile and NumPy raise a dozen types of errors on damaged headers.
         raise ValueError(
             f"{path} is not a file of quadfeat that can be read: it is damaged or something else "
             f"({type(error).__name__}: {error})"
@@ -119,7 +119,7 @@ def _read_archive(archive: zipfile.ZipFile, size: int) -> tuple[dict[str, Any], 
 
 
 def _checked_record(record: Any) -> dict[str, Any]:
-    """The checksums in a manifest, after its format number has been looked at."""
+    """The checksums in a manifest, after checking its format number."""
     number = record.get("format") if isinstance(record, dict) else None
     if type(number) is not int or number < 1:
         raise ValueError("its manifest has no format number")
@@ -161,7 +161,7 @@ def _read_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, expected: str) 
 
 
 class _Recorder:
-    """A stream that remembers what was read from it."""
+    """A stream that keeps a copy of what was read from it."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -174,6 +174,6 @@ class _Recorder:
 
 
 def _chunks(flat: Array) -> Iterator[memoryview]:
-    """A flat array of bytes in pieces, so that nothing is copied whole."""
+    """A flat array of bytes in chunks of 4 MB, without copying."""
     for start in range(0, len(flat), _CHUNK):
         yield flat[start : start + _CHUNK].data

@@ -1,4 +1,4 @@
-"""Arrays and data frames as batches of rows."""
+"""Sources of arrays and DataFrames."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from .wanted import Batch, Wanted
 def array_source(
     X: Any, y: Any, weight: Any, rows: int, width: int | None, name: str = "X"
 ) -> Source:
+    """An array, memory map or sparse matrix, sliced a block at a time."""
     X = X.tocsr() if sparse.issparse(X) else (X if hasattr(X, "shape") else np.asarray(X))
     check_plain(name, X)
     if X.ndim != 2:
@@ -39,7 +40,7 @@ def array_source(
 
 
 def frame_source(X: Any, y: Any, weight: Any, rows: int, columns: Any) -> Source:
-    """A DataFrame of pandas or polars, converted a block at a time."""
+    """A pandas or polars DataFrame, converted to numbers a block at a time."""
     names = [str(name) for name in X.columns]
     chosen = Wanted(columns=columns).choose(Path("X"), names)
     part = X if chosen == names else X[chosen]
@@ -64,12 +65,14 @@ def frame_source(X: Any, y: Any, weight: Any, rows: int, columns: Any) -> Source
 
 
 def frame_dtype(frame: Any) -> Any:
+    """float32 if every column is float32 or float16, else float64."""
     types = [str(kind).lower() for kind in frame.dtypes]
     narrow = all(kind in ("float32", "float16") for kind in types)
     return np.float32 if narrow and types else np.float64
 
 
 def frame_numbers(frame: Any, names: Sequence[str], dtype: Any, row: int) -> Any:
+    """The columns of a DataFrame as an array (n, d); `row` is its first row, for messages."""
     X = np.empty((len(frame), len(names)), dtype=dtype)
     for j, name in enumerate(names):
         column = frame.iloc[:, j] if hasattr(frame, "iloc") else frame.to_series(j)
@@ -85,6 +88,7 @@ def frame_numbers(frame: Any, names: Sequence[str], dtype: Any, row: int) -> Any
 
 
 def checked_vector(name: str, value: Any, n: int) -> Any:
+    """Targets or weights as an array with n rows; None stays None."""
     if value is None:
         return None
     if isinstance(value, str):

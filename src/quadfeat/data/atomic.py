@@ -1,7 +1,7 @@
-"""Files that are replaced whole: at every moment the old one is there, or the new one.
+"""Files that are replaced atomically: a reader sees the old file or the new one, never a part.
 
-A new file is written beside the old one, under a name that no other writer has, and takes its place
-only when it is safe on the disk. Of several writers of one file, the last that finishes wins.
+A new file is written beside the old one under a unique name, synced to disk and then renamed. Of
+several writers of one file, the last to finish wins.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from typing import Any, BinaryIO
 
 try:
     import fcntl
-except ImportError:  # not a Unix: what killed writers leave behind is then left there
+except ImportError:  # not a Unix: temporary files of killed writers are then not removed
     fcntl = None  # type: ignore[assignment]
-_NAME = 60  # characters of a file's name in those beside it: no name may have above 255 bytes
+_NAME = 60  # characters of a file's name in that of its temporary file: at most 255 bytes
 
 
 @contextlib.contextmanager
 def replacing(path: Any) -> Iterator[BinaryIO]:
-    """An empty binary file that takes the place of `path` when the block ends without an error.
+    """An empty binary file that replaces `path` when the `with` block ends without an error.
 
-    When it returns, the file is on the disk. After any error (no space, a folder that is read-only,
-    Ctrl-C) an earlier file is as it was, and nothing is left beside it. A link stays a link: the
-    file that it points to is replaced. An earlier file passes on its permissions, and its owner
-    where that is allowed; a new one has those of any new file.
+    The file is synced to disk before it is renamed. After any error (no space, a read-only folder,
+    Ctrl-C) an earlier file is unchanged, and the temporary file is removed. A symbolic link stays:
+    the file that it points to is replaced. Permissions of an earlier file are kept, its owner too
+    if that is allowed; a new file has default permissions.
 
     Raises
     ------
     OSError
-        That names `path`, for whatever keeps it from being written.
+        Names `path` and the reason why it cannot be written.
     """
     with _named(path):
         target, earlier = _target(path)
@@ -45,7 +45,7 @@ def replacing(path: Any) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             if earlier is not None:
-                with contextlib.suppress(OSError):  # the owner is not ours to give away
+                with contextlib.suppress(OSError):  # changing the owner may not be allowed
                     os.fchown(file.fileno(), earlier.st_uid, earlier.st_gid)
                 os.fchmod(file.fileno(), earlier.st_mode & 0o777)
             os.fsync(file.fileno())
@@ -61,19 +61,19 @@ def replacing(path: Any) -> Iterator[BinaryIO]:
 
 
 def replace(path: Any, content: str | bytes) -> None:
-    """Write a file whole, as `replacing` does."""
+    """Write a file atomically, as `replacing` does."""
     with replacing(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)
 
 
 def remove(path: Any) -> None:
-    """Remove a file, if there is one, and what killed writers of it left; a link to it stays."""
+    """Remove a file, if it exists, and temporary files of killed writers; a link to it stays."""
     Path(os.path.realpath(path)).unlink(missing_ok=True)
     remove_stale(path)
 
 
 def try_out(path: Any) -> None:
-    """Raise the OSError that a missing or read-only folder would make `replacing` raise."""
+    """Raise the OSError that `replacing` would raise, for example for a read-only folder."""
     with _named(path):
         target, _ = _target(path)
         temporary, file = _create(target, 0o600)
@@ -82,13 +82,13 @@ def try_out(path: Any) -> None:
 
 
 def remove_stale(path: Any) -> None:
-    """Remove what killed writers of `path` have left beside it, and nothing that is in use.
+    """Remove temporary files of killed writers of `path`, but none that is in use.
 
-    A writer holds a lock on its file for as long as it lives, so what can be locked is left behind.
+    A writer holds a lock on its temporary file, so a file that can be locked has no writer.
     """
     target = Path(os.path.realpath(path))
     ours = re.compile(re.escape(f".{target.name[:_NAME]}") + r"(\.[0-9a-f]{16})?\.tmp")
-    # Nothing here is worth an error.
+    # Cleaning up must not fail a write.
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         for entry in entries:
             if ours.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
@@ -110,7 +110,7 @@ def _remove_unlocked(path: str) -> None:
 
 @contextlib.contextmanager
 def _named(path: Any) -> Iterator[None]:
-    """Errors of the disk, with the file that was to be written in them."""
+    """Add the path to any OSError."""
     try:
         yield
     except OSError as error:
@@ -120,7 +120,7 @@ def _named(path: Any) -> Iterator[None]:
 
 
 def _target(path: Any) -> tuple[Path, os.stat_result | None]:
-    """The file that a path leads to through its links, and what it is so far."""
+    """The file that a path points to through its links, and its status, None if it is new."""
     target = Path(os.path.realpath(path))
     try:
         status = os.lstat(target)
@@ -128,13 +128,13 @@ def _target(path: Any) -> tuple[Path, os.stat_result | None]:
         return target, None
     if stat.S_ISDIR(status.st_mode):
         raise OSError(errno.EISDIR, "it is a folder; name a file in it")
-    if not stat.S_ISREG(status.st_mode):  # a device or a pipe would be lost; a link leads nowhere
+    if not stat.S_ISREG(status.st_mode):  # a device, a pipe, or a broken link
         raise OSError(errno.EINVAL, "it is not a regular file; name another")
     return target, status
 
 
 def _create(target: Path, mode: int) -> tuple[Path, BinaryIO]:
-    """A new file beside the target, locked."""
+    """A new temporary file beside the target, locked."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     while True:
         temporary = target.with_name(f".{target.name[:_NAME]}.{secrets.token_hex(8)}.tmp")
@@ -144,7 +144,7 @@ def _create(target: Path, mode: int) -> tuple[Path, BinaryIO]:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
         if _is_named(descriptor, temporary):
             return temporary, os.fdopen(descriptor, "w+b")
-        os.close(descriptor)  # before it was locked, it was taken for one left behind
+        os.close(descriptor)  # another writer removed it as stale before it was locked
 
 
 def _is_named(descriptor: int, path: Any) -> bool:
@@ -156,7 +156,7 @@ def _is_named(descriptor: int, path: Any) -> bool:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a rename in a folder last through a loss of power, where the system can."""
+    """Sync a folder, so that a rename in it survives a power loss, if the system can."""
     with contextlib.suppress(PermissionError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

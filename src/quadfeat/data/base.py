@@ -1,4 +1,4 @@
-"""A source: rows in blocks, that can be read once or again."""
+"""`Source`, rows in blocks that every pass reads again."""
 
 from __future__ import annotations
 
@@ -6,37 +6,39 @@ import hashlib
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
 
-from .blocks import Block, Form, Names, as_block, reblocked, strange
+from .blocks import Block, Form, Names, as_block, not_finite, reblocked
 from .identity import Ledger
+from .summary import Summary, summarise
 from .wanted import Batch
 
-_VALUES = 2**25  # of a block when it is made dense, at most: 256 MB
+_VALUES = 2**25  # values of a block made dense, at most: 256 MB
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A stream of blocks that can be read again: every pass has the same partition.
+    """Rows in equal blocks, which every pass reads again with the same partition.
 
     Parameters
     ----------
     name : str, for messages
-    n_rows : int, or None where it is not known before reading
-    dtype : the precision in which features will be made; None where the data decides
-        Blocks of X have their own precision all the same, for they may be centred in between. But
-        values that are too large are refused.
-    first_index : what indices of an svmlight file count from, 0 or 1; None for all others
+    n_rows : int, or None if unknown before reading
+    dtype : the precision of the features, or None for that of X
+        Blocks of X keep their own precision, since they may be centred before they are rounded.
+        Values too large for this dtype are refused.
+    first_index : what indices of an svmlight file count from, 0 or 1; None for other sources
     """
 
+    on_workers: ClassVar[Literal[False]] = False
     name: str
     n_rows: int | None
     _rows: int
     _names: Names
-    _read: Callable[[int], Iterator[Batch]]  # batches of any size, from a row on
+    _read: Callable[[int], Iterator[Batch]]  # batches of any size, from the given row on
     _form: Form
     dtype: Any = None
     first_index: int | None = None
@@ -44,32 +46,36 @@ class Source:
 
     @property
     def columns(self) -> tuple[str, ...] | None:
-        """The names of X's columns, or None; those of a stream are known once it is read."""
+        """The names of X's columns, or None; of a stream, known after the first block was read."""
         return self._names.names
 
     @property
     def rows(self) -> int:
-        """Of every block but the last: as many as asked for, unless they are very wide."""
+        """Rows of every block but the last: as asked for, fewer if they are very wide."""
         width = self._form.width
         return self._rows if width is None else min(self._rows, max(1, _VALUES // max(width, 1)))
 
     def astype(self, dtype: Any) -> Source:
-        """The same source for features in this precision; None changes nothing."""
+        """The same source for features of this dtype; None changes nothing."""
         return self if dtype is None else replace(self, dtype=np.dtype(dtype))
 
     @property
     def fingerprint(self) -> str:
-        """The identity of the content, from every row of it; reads them if nobody has."""
+        """A digest of every row; reads the source if no pass has been completed yet."""
         if not self._ledger.complete:
             for _ in self.blocks():
                 pass
-        said = f"{self.rows} {self.columns} {self._form}".encode()
-        return hashlib.sha256(said + self._ledger.digest()).hexdigest()
+        layout = f"{self.rows} {self.columns} {self._form}".encode()
+        return hashlib.sha256(layout + self._ledger.digest()).hexdigest()
+
+    def summary(self, *, labels: bool, verbose: bool = False) -> Summary:
+        """Read all rows once; `labels` asks for the classes."""
+        return summarise(self.blocks(), self.name, self.n_rows, labels=labels, verbose=verbose)
 
     def blocks(self, start: int = 0) -> Iterator[Block]:
-        """A pass over the blocks, from block number `start` on."""
+        """One pass over the blocks, beginning at block number `start`."""
         if start and self._form.dtype is None:
-            # Nothing has been read, so what the first block decides is not known.
+            # Nothing has been read, so what the first block decides is still unknown.
             yield from itertools.islice(self.blocks(), start, None)
             return
         row = start * self.rows
@@ -82,11 +88,11 @@ class Source:
             self._ledger.close(self.name, row)
 
     def checksums(self, stop: int) -> Any:
-        """Those of the first blocks, for `expect` in another process."""
+        """Checksums of the first `stop` blocks, for `expect` in another process."""
         return self._ledger.checksums(stop)
 
     def expect(self, checksums: Any) -> None:
-        """Refuse first blocks that are not those of these checksums."""
+        """Refuse a source whose first blocks do not have these checksums."""
         self._ledger.expect(checksums)
 
     def _checked(self, batches: Iterator[Batch], row: int) -> Iterator[Block]:
@@ -102,7 +108,7 @@ class Source:
         single = np.float32 in (self.dtype, block.X.dtype)
         limit = float(np.finfo(np.float32 if single else np.float64).max)
         if single and block.X.dtype != np.float32:
-            limit /= 2  # so that rows are finite after they are moved
+            limit /= 2  # so that rows are finite after centring
         if values.size and not (values.min() >= -limit and values.max() <= limit):
             where = sparse.coo_matrix(block.X) if sparse.issparse(block.X) else None
             if where is None:
@@ -117,9 +123,9 @@ class Source:
                 f"impute it or leave the row out"
             )
         for what, vector in (("target", block.y), ("weight", block.weight)):
-            odd = None if vector is None else strange(vector)
-            if odd is not None and odd.any():
-                i = np.argwhere(odd)[0][0]
+            missing = None if vector is None else not_finite(vector)
+            if missing is not None and missing.any():
+                i = np.argwhere(missing)[0][0]
                 raise ValueError(
                     f"{self.name}: the {what} in row {row + i} is missing or not finite; leave "
                     f"the row out"

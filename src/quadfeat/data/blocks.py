@@ -1,4 +1,4 @@
-"""Blocks of rows: what one holds, and what all blocks of a source have in common."""
+"""Blocks of rows, and what all blocks of a source must have in common: names, width, dtype."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ from .wanted import Batch, listed
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some rows: X (n, d), float32 or float64, an array or CSR; y and weight (n, ...) or None."""
+    """Checked rows of a source: X (n, d), float32 or float64, an array or CSR; y, weight or None.
+
+    A `Batch` is what a reader returns, of any length and unchecked. All blocks of a source but the
+    last have the same length.
+    """
 
     X: Any
     y: Any = None
@@ -25,7 +29,7 @@ class Block:
         return int(self.X.shape[0])
 
     def copied(self) -> Block:
-        """The same rows in memory of their own."""
+        """A copy that shares no memory with this block."""
         y, weight = (None if v is None else v.copy() for v in (self.y, self.weight))
         return Block(self.X.copy(), y, weight)
 
@@ -35,12 +39,12 @@ class Block:
 
 
 class Names:
-    """The names of columns, by which the columns of every DataFrame in a stream are put in order.
+    """The names of columns, used to put the columns of every DataFrame of a stream in order.
 
     Parameters
     ----------
     what : str, "column" or "target", for messages
-    names : those of every block, or None where the first block decides
+    names : the names that every block must have, or None to take those of the first block
     """
 
     def __init__(self, what: str, names: Sequence[str] | None = None) -> None:
@@ -49,7 +53,7 @@ class Names:
         self._named: bool | None = None  # whether blocks are DataFrames
 
     def ordered(self, table: Any, row: int) -> Any:
-        """A DataFrame with the columns of the first; anything else as it is."""
+        """A DataFrame with its columns in the order of the names; anything else unchanged."""
         named = is_frame(table)
         if self._named is None:
             self._named = named
@@ -87,16 +91,16 @@ class Names:
 
 @dataclass(eq=False)
 class Form:
-    """What the first block decides for all of them."""
+    """What the first block decides for all: width, dtype, sparsity, targets and weights."""
 
     width: int | None = None
     dtype: Any = None
     is_sparse: bool | None = None
-    parts: tuple[bool, bool] | None = None  # whether there are targets, and weights
-    text: bool | None = None  # whether targets are text, which numbers joined to it would become
+    parts: tuple[bool, bool] | None = None  # (has targets, has weights)
+    text: bool | None = None  # whether targets are text; joined to text, numbers would become text
 
     def take(self, block: Block, name: str, row: int) -> None:
-        """Take a block for the first, or compare it with that."""
+        """Record the first block's form; raise a ValueError if a later block differs."""
         width, parts = block.X.shape[1], (block.y is not None, block.weight is not None)
         if self.width is not None and width != self.width:
             raise ValueError(f"{name}: {width} columns from row {row} on, expected {self.width}")
@@ -126,8 +130,8 @@ class Form:
         self.is_sparse = sparse.issparse(block.X)
 
 
-def strange(vector: Any) -> Any:
-    """Which entries are missing or not finite; None for a kind of array that has no such."""
+def not_finite(vector: Any) -> Any:
+    """Which entries are missing or not finite; None for dtypes that have no such values."""
     if vector.dtype.kind == "f":
         return ~np.isfinite(vector)
     if vector.dtype.kind in "mM":
@@ -135,8 +139,8 @@ def strange(vector: Any) -> Any:
     if vector.dtype.kind == "O":
         missing = [
             # The NA of pandas cannot be compared with anything.
-            each is None or type(each).__name__ == "NAType" or bool(each != each)
-            for each in vector.ravel()
+            value is None or type(value).__name__ == "NAType" or bool(value != value)
+            for value in vector.ravel()
         ]
         return np.array(missing, dtype=bool).reshape(vector.shape)
     return None
@@ -147,7 +151,7 @@ def is_frame(X: Any) -> bool:
 
 
 def as_block(batch: Batch, dtype: Any, name: str, row: int) -> Block:
-    """A batch as float32 or float64; `dtype` is that of the blocks before, None for the first."""
+    """A batch as float32 or float64; `dtype` is that of earlier blocks, None for the first."""
     X = batch.X
     check_plain(f"X of {name} from row {row} on", X)
     if X.ndim != 2:
@@ -155,8 +159,8 @@ def as_block(batch: Batch, dtype: Any, name: str, row: int) -> Block:
     if dtype is None:
         dtype = np.float32 if X.dtype in (np.float32, np.float16) else np.float64
     try:
-        # Casts wider floats of later blocks as well: the first block decided.
-        with np.errstate(over="ignore"):  # to infinity, which is refused
+        # Later blocks of wider floats are cast as well: the first block decided.
+        with np.errstate(over="ignore"):  # becomes infinity, which is refused later
             X = X.tocsr().astype(dtype) if sparse.issparse(X) else np.asarray(X, dtype=dtype)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: a value from row {row} on is not a number: {error}") from None
@@ -166,9 +170,9 @@ def as_block(batch: Batch, dtype: Any, name: str, row: int) -> Block:
 
 
 def reblocked(blocks: Iterator[Block], length: Callable[[], int]) -> Iterator[Block]:
-    """The same rows in blocks of exactly that length, which is known once there is a block.
+    """The same rows in blocks of exactly `length()` rows; only the last may be shorter.
 
-    Only the last may be shorter.
+    `length` is called after the first block was read, since the width of that block decides it.
     """
     waiting: list[Block] = []
     held = 0
@@ -182,7 +186,7 @@ def reblocked(blocks: Iterator[Block], length: Callable[[], int]) -> Iterator[Bl
             if held == rows:
                 yield _concatenated(waiting)
                 waiting, held = [], 0
-        if waiting:  # for rows of a buffer that may be filled again
+        if waiting:  # the caller may reuse the block's buffer
             waiting[-1] = waiting[-1].copied()
     if held:
         yield _concatenated(waiting)

@@ -1,4 +1,4 @@
-"""A file that holds how far a fit has come."""
+"""`Checkpoint`: a file from which an interrupted fit is resumed."""
 
 from __future__ import annotations
 
@@ -11,30 +11,36 @@ from . import archive, atomic
 
 
 class Checkpoint:
-    """A file that holds how far a fit has come; without a path it does nothing.
+    """A file from which an interrupted fit is resumed; `Checkpoint.none()` writes nothing.
 
     Parameters
     ----------
-    path : path or None
-    interval : float, seconds between two writes at least
+    path : path
+    interval : float, minimum seconds between two writes
     identity : dict of str, what a fit must share with the one that wrote the file
     """
 
+    active = True
+
     def __init__(self, path: Any, interval: float, identity: dict[str, str]) -> None:
-        self._path = None if path is None else Path(path)
+        self._path = Path(path)
         self._interval, self._identity = interval, identity
         self._written = time.monotonic()
         self._stage, self._block = "", 0
         self._arrays: dict[str, Any] = {}
         self._lasting: dict[str, Any] = {}
         self._theirs: dict[str, Any] | None = None  # the identity in the file
-        if self._path is not None:
-            self._try_out(self._path)
-        if self._path is not None and self.exists:
+        self._try_out(self._path)
+        if self.exists:
             self._read(self._path)
 
+    @staticmethod
+    def none() -> Checkpoint:
+        """A checkpoint of no file: nothing to resume, never due, writes nothing."""
+        return _NoCheckpoint()
+
     def _try_out(self, path: Path) -> None:
-        """Notice at once, not after an hour, that nothing can be written."""
+        """Fail now, not after an hour, if the file cannot be written."""
         try:
             atomic.try_out(path)
         except OSError as error:
@@ -58,11 +64,11 @@ class Checkpoint:
             self.require(what, value)
         self._stage, self._block = str(manifest["stage"]), int(manifest["block"])
         for name, array in arrays.items():
-            kind, _, own = name.partition("/")
-            (self._lasting if kind == "lasting" else self._arrays)[own] = array
+            kind, _, key = name.partition("/")
+            (self._lasting if kind == "lasting" else self._arrays)[key] = array
 
     def require(self, what: str, value: str) -> None:
-        """Take up one more part of the identity; a ValueError where the file has another."""
+        """Add one more part to the identity; a ValueError if the file has another value."""
         if self._theirs is not None and self._theirs.get(what) != value:
             raise ValueError(
                 f"checkpoint={str(self._path)!r} is of a fit with other {what}; give another path, "
@@ -71,41 +77,34 @@ class Checkpoint:
         self._identity[what] = value
 
     @property
-    def active(self) -> bool:
-        return self._path is not None
-
-    @property
     def exists(self) -> bool:
-        """Whether there is a file to go on from."""
-        return self._path is not None and self._path.exists()
+        """Whether there is a file to resume from."""
+        return self._path.exists()
 
     @property
     def lasting(self) -> dict[str, Any]:
-        """Arrays of stages that are over, which later ones need."""
+        """Arrays of completed stages that later stages need."""
         return self._lasting
 
     def resume(self, stage: str) -> tuple[int, dict[str, Any]] | None:
-        """The block to go on from and the arrays, if the file was written in this stage."""
+        """The block to resume from and the arrays, if the file was written in this stage."""
         if self._stage != stage:
             return None
         return self._block, self._arrays
 
     def due(self) -> bool:
         """Whether it is time to write."""
-        return self.active and time.monotonic() - self._written >= self._interval
+        return time.monotonic() - self._written >= self._interval
 
     def remove(self) -> None:
-        """The fit is over: the next one begins anew, with other data if it likes."""
-        if self._path is not None:
-            atomic.remove(self._path)
+        """Remove the file after the fit, so that the next fit starts from the beginning."""
+        atomic.remove(self._path)
 
     def write(self, stage: str, block: int, arrays: dict[str, Any]) -> None:
-        """Replace the file; whatever happens, the old one or the new one is whole.
+        """Replace the file atomically.
 
-        A full disk is no reason to lose the fit: it warns, and tries again when it is due.
+        If the disk is full, warn and continue the fit; the next write is tried when it is due.
         """
-        if self._path is None:
-            return
         named = {f"lasting/{name}": array for name, array in self._lasting.items()}
         named |= {f"now/{name}": array for name, array in arrays.items()}
         manifest = {"identity": self._identity, "stage": stage, "block": block}
@@ -118,3 +117,28 @@ class Checkpoint:
                 stacklevel=2,
             )
         self._written = time.monotonic()
+
+
+class _NoCheckpoint(Checkpoint):
+    """The checkpoint of a fit that is not written to a file."""
+
+    active = False
+    exists = False
+
+    def __init__(self) -> None:
+        self._lasting = {}
+
+    def require(self, what: str, value: str) -> None:
+        pass
+
+    def resume(self, stage: str) -> None:
+        return None
+
+    def due(self) -> bool:
+        return False
+
+    def remove(self) -> None:
+        pass
+
+    def write(self, stage: str, block: int, arrays: dict[str, Any]) -> None:
+        pass

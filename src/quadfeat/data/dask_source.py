@@ -1,39 +1,44 @@
-"""Dask collections as sources of rows, one partition at a time."""
+"""`Partitions`: Dask collections as a source of rows, which stay on the workers."""
 
 from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from .base import Source
-from .blocks import Block, Names
+from .blocks import Names
+from .iterators import IteratorSource
 from .sampling import RowSample
 from .sources import source
-from .summary import Survey, Tally
+from .summary import Summary, SummaryBuilder
 
 
 def is_collection(X: Any) -> bool:
-    """Whether X is a collection of Dask, told without importing it."""
+    """Whether X is a Dask collection; does not import Dask."""
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
 
 
 class Partitions:
     """A dask.array or dask.dataframe with its targets and weights, partition by partition.
 
+    Each pass is one `gather`: a function of every partition on its worker, merged in pairs.
+
     Parameters
     ----------
-    X : dask array (n, d) or DataFrame; its partitions of rows are those of the fit
+    X : dask array (n, d) or DataFrame; its partitions of rows are used as they are
     y : dask array or Series, (n,) or (n, t)
     sample_weight : dask array or Series (n,), or None
-    dtype : of X's blocks, or None where X decides
+    dtype : the precision of the features, or None for that of X
     """
 
     name = "the Dask collection"
+    on_workers: ClassVar[Literal[True]] = True
+    first_index: ClassVar[None] = None
 
     def __init__(self, X: Any, y: Any, sample_weight: Any = None, *, dtype: Any = None) -> None:
         if y is None or not is_collection(y):
@@ -60,55 +65,54 @@ class Partitions:
                 f"{', '.join(map(str, counts))} of them"
             )
         self._parts = list(zip(*parts, strict=True))
-        self._seen: list[str] = []  # what a survey saw, which later passes must see again
+        self._seen: list[str] = []  # fingerprints at the summary, which later passes must match
         self.dtype = dtype
 
     @property
     def fingerprint(self) -> str:
-        """The identity of the content, after a survey."""
+        """A digest of the content, known after `summary`."""
         return "".join(self._seen)
 
-    def survey(self, *, labels: bool) -> Survey:
-        """Rows, labels and a sample, as a look at a local source finds them.
+    def summary(self, *, labels: bool, verbose: bool = False) -> Summary:
+        """The same summary as that of a local source with these rows.
 
-        Keys decide which rows are drawn; then these rows alone travel.
+        The first pass sends the keys that decide the sample, the second only the sampled rows.
+        Progress is not shown: the scheduler has its own.
         """
-        tally: Tally = self.gather(_Look(labels, self.dtype))
-        self._seen = tally.fingerprints
-        if tally.sample is not None:
-            tally.sample.drawn()  # decides the keys
-            tally.sample = self.gather(_Draw(tally.sample.blank(), self.dtype))
-        return tally.survey(self.name)
-
-    def blocks(self) -> Iterator[Block]:
-        """The rows themselves, one partition at a time on the client: for few rows."""
-        dask = importlib.import_module("dask")
-        for part in self._parts:
-            (rows,) = dask.compute(part)
-            yield from source(*rows).astype(self.dtype).blocks()
+        builder: SummaryBuilder = self.gather(_SummaryTask(labels, self.dtype))
+        self._seen = builder.fingerprints
+        if builder.sample is not None:
+            builder.sample.drawn()  # fixes the keys
+            builder.sample = self.gather(_SampleTask(builder.sample.blank(), self.dtype))
+        return builder.summary(self.name)
 
     def gather(self, partial: Callable[..., Any]) -> Any:
-        """`partial` of every partition where it is, merged by a fixed tree.
+        """`partial` of every partition, computed on its worker, merged by a fixed tree.
 
-        Its arguments are X, y, weight, and what the survey saw of them, if there was one.
+        Its arguments are X, y, weight, and the partition's fingerprint at the summary, or None.
         """
         dask = importlib.import_module("dask")
         work = dask.delayed(partial, pure=False, traverse=False)
         seen: list[Any] = self._seen or [None] * len(self._parts)
-        level = [work(*part, each) for part, each in zip(self._parts, seen, strict=True)]
+        level = [work(*part, digest) for part, digest in zip(self._parts, seen, strict=True)]
         merge = dask.delayed(_merged, pure=False)
         while len(level) > 1:
             pairs = [merge(*level[i : i + 2]) for i in range(0, len(level) - 1, 2)]
             level = pairs + level[2 * len(pairs) :]
-        # The map goes with the graph, so that the scheduler can give it to a new worker.
+        # The map is part of the graph, so that the scheduler can send it to a new worker.
         large = {"distributed.admin.large-graph-warning-threshold": "1GB"}
         with dask.config.set(large if "distributed" in sys.modules else {}):
             (total,) = dask.compute(level[0])
         return total
 
 
+# All have `summary`, `fingerprint`, `columns`, `first_index` and `on_workers`: if it is False, a
+# pass is `blocks`; if it is True, the rows are on other machines and a pass is `gather`.
+AnySource = Source | IteratorSource | Partitions
+
+
 def check_seen(rows: Source, seen: str | None) -> None:
-    """Refuse a partition that has changed since the survey saw it."""
+    """Raise a ValueError if a partition has changed since the summary."""
     if seen not in (None, rows.fingerprint):
         raise ValueError(
             f"a partition of {Partitions.name} has other rows than when it was first looked at; "
@@ -117,25 +121,25 @@ def check_seen(rows: Source, seen: str | None) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Look:
-    """The task of a worker: what a partition tells of itself, without the values of its rows."""
+class _SummaryTask:
+    """Worker task: the summary of one partition, with the keys but not the values of its sample."""
 
     labels: bool
     dtype: Any
 
-    def __call__(self, X: Any, y: Any, weight: Any, seen: None = None) -> Tally:
-        tally, rows = Tally(labels=self.labels), source(X, y, weight).astype(self.dtype)
+    def __call__(self, X: Any, y: Any, weight: Any, seen: None = None) -> SummaryBuilder:
+        builder, rows = SummaryBuilder(labels=self.labels), source(X, y, weight).astype(self.dtype)
         for block in rows.blocks():
-            tally.add(block, Partitions.name)
-        tally.fingerprints = [rows.fingerprint]
-        if tally.sample is not None:
-            tally.sample = tally.sample.keys_only()
-        return tally
+            builder.add(block, Partitions.name)
+        builder.fingerprints = [rows.fingerprint]
+        if builder.sample is not None:
+            builder.sample = builder.sample.keys_only()
+        return builder
 
 
 @dataclass(frozen=True, eq=False)
-class _Draw:
-    """The task of a worker: the rows of a partition that are in the sample."""
+class _SampleTask:
+    """Worker task: the rows of one partition that are in the sample."""
 
     blank: Callable[[], RowSample]
     dtype: Any
@@ -149,12 +153,12 @@ class _Draw:
 
 
 def _ordered(frame: Any, columns: tuple[str, ...]) -> Any:
-    """A partition with the columns that the collection says it has."""
+    """A partition with its columns in the order of the collection's metadata."""
     return Names("column", columns).ordered(frame, 0)
 
 
 def _merged(left: Any, right: Any) -> Any:
-    # Dask may need the left sums again if a worker dies, so they must not change.
+    # Dask may reuse the left sums after a worker dies, so they must not be changed.
     total = left.blank()()
     total.merge(left)
     total.merge(right)
@@ -162,7 +166,7 @@ def _merged(left: Any, right: Any) -> Any:
 
 
 def delayed(collection: Any, chunks: Any) -> list[Any]:
-    """The partitions of rows of a collection, after giving it those of X where both are known."""
+    """The row partitions of a collection, rechunked to `chunks` (those of X) if both are known."""
     if hasattr(collection, "to_delayed") and not hasattr(collection, "chunks"):
         return list(collection.to_delayed())
     if collection.ndim == 2:

@@ -1,7 +1,7 @@
-"""What data and parameters are told apart by: ledgers of passes, and digests of parameters.
+"""Checksums of the blocks of a source, and digests of an estimator's parameters.
 
-A fit reads its data several times, and one that was interrupted reads it again on another day.
-Both are right only if they see the same rows, so every pass is compared with the first.
+A fit reads its data several times, and a resumed fit reads it again in another process. Both are
+right only if the rows are the same, so every pass is compared with the first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-_EXACT = 2**53  # whole numbers up to here are floats as well
+_EXACT = 2**53  # integers up to here are exact in float64
 _PACKAGES = {"numpy", "scipy", "sklearn", "quadfeat", "builtins", *sys.stdlib_module_names}
 _AS_BEFORE = (
     "those of an earlier pass; data must not change during a fit, or before it is resumed: give a "
@@ -40,7 +40,7 @@ _WRAPPERS: dict[type, tuple[str, ...]] = {
 }
 
 
-# What a class has that says where it is from, or repeats what its methods say.
+# Attributes of a class that say where it was defined, or repeat what its methods say.
 _UNSAID = (
     "__dict__",
     "__weakref__",
@@ -53,10 +53,10 @@ _UNSAID = (
 
 
 class Ledger:
-    """A checksum of every block of a source that some pass has read, and how many rows there are.
+    """The checksum of every block that a pass has read, and the number of rows.
 
-    Whoever reads a block first enters it; for everyone after, another checksum is an error. CRC-32
-    runs at the speed of memory, and misses one accident in 2^32.
+    The first pass that reads a block records its checksum; a later pass with another checksum is an
+    error. CRC-32 runs at the speed of memory, and misses one accidental change in 2^32.
     """
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class Ledger:
         self._n_rows: int | None = None
 
     def enter(self, name: str, number: int, first: int, parts: Sequence[Any]) -> None:
-        """Note a block, or compare it with what another pass has noted.
+        """Record a block, or compare it with the record of another pass.
 
         Parameters
         ----------
@@ -73,15 +73,15 @@ class Ledger:
         first : int, its first row
         parts : X, y and weight
         """
-        found = functools.reduce(_checksum, parts, 0)
+        checksum = functools.reduce(_checksum, parts, 0)
         last = first + parts[0].shape[0] - 1
-        if self._sums.setdefault(number, found) != found or (
+        if self._sums.setdefault(number, checksum) != checksum or (
             self._n_rows is not None and last >= self._n_rows
         ):
             raise ValueError(f"{name}: rows {first} to {last} are not {_AS_BEFORE}")
 
     def close(self, name: str, n_rows: int) -> None:
-        """Note that a pass has come to the end after so many rows."""
+        """Record the number of rows at the end of a pass, or compare it."""
         if self._n_rows is None:
             self._n_rows = n_rows
         if self._n_rows != n_rows:
@@ -92,21 +92,21 @@ class Ledger:
 
     @property
     def complete(self) -> bool:
-        """Whether a pass has come to the end."""
+        """Whether a pass has read all rows."""
         return self._n_rows is not None
 
     def checksums(self, stop: int | None = None) -> Any:
-        """Those of the first `stop` blocks, or of all, (blocks,)."""
+        """Checksums of the first `stop` blocks, or of all, (blocks,)."""
         count = len(self._sums) if stop is None else stop
         return np.array([self._sums[i] for i in range(count)], dtype=np.int64)
 
     def expect(self, checksums: Any) -> None:
-        """Compare the first blocks with those of a pass in another process."""
-        for number, each in enumerate(checksums.tolist()):
-            self._sums.setdefault(number, each)
+        """Take over the checksums of the first blocks from a pass in another process."""
+        for number, checksum in enumerate(checksums.tolist()):
+            self._sums.setdefault(number, checksum)
 
     def digest(self) -> bytes:
-        """Of the whole of a complete pass."""
+        """All checksums and the number of rows, after a complete pass."""
         return self.checksums().tobytes() + str(self._n_rows).encode()
 
 
@@ -114,34 +114,34 @@ def _checksum(before: int, part: Any) -> int:
     if part is None:
         return zlib.crc32(b"none", before)
     if sparse.issparse(part):
-        # The width of indices depends on how many there are in what a block was cut from.
+        # The dtype of indices depends on the size of the matrix that a block was cut from.
         arrays = [part.data, part.indices.astype(np.int64), part.indptr.astype(np.int64)]
         return functools.reduce(_checksum, arrays, before)
     if part.dtype.kind in "biu" and (not part.size or np.abs(part.astype(float)).max() <= _EXACT):
-        part = part.astype(np.float64)  # a batch of whole numbers may have been one of floats
+        part = part.astype(np.float64)  # whole numbers may be int in one batch and float in another
     if part.dtype.kind not in "biuf":
-        # Texts of a block are as wide as the longest of the batch that they came with.
+        # The dtype of text is as wide as the longest string of its batch.
         return zlib.crc32(repr(part.tolist()).encode(), before)
     return zlib.crc32(np.ascontiguousarray(part).data, before)
 
 
 # --- parameters -----------------------------------------------------------------------------------
 def parameters_fingerprint(parameters: dict[str, Any]) -> str:
-    """A digest of an estimator's deep parameters that another process finds again.
+    """A digest of an estimator's deep parameters that is the same in another process.
 
-    The user's own functions and classes are known by their code and by what they refer to.
+    Functions and classes outside known packages are described by their code and what it refers to.
     """
     described = [_Describer(name)(value) for name, value in sorted(parameters.items())]
     return hashlib.sha256(json.dumps([sorted(parameters), described]).encode()).hexdigest()
 
 
 class _Describer:
-    """A parameter as JSON in which no address of this process is left."""
+    """Describes a parameter as JSON without memory addresses of this process."""
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._inside: list[int] = []  # the objects that the one at hand is a part of
-        self._code: list[Any] = []  # functions and classes that have been described
+        self._inside: list[int] = []  # ids of the objects that contain the current one
+        self._code: list[Any] = []  # functions and classes described so far
 
     def __call__(self, value: Any) -> Any:
         if isinstance(value, np.random.RandomState | np.random.Generator):
@@ -152,9 +152,9 @@ class _Describer:
         if id(value) in self._inside:
             return "itself"
         self._inside.append(id(value))
-        found = self._described(value)
+        description = self._described(value)
         self._inside.pop()
-        return found
+        return description
 
     def _described(self, value: Any) -> Any:
         if isinstance(value, list | tuple):
@@ -195,12 +195,12 @@ class _Describer:
 
 
 def _is_packaged(value: Any) -> bool:
-    """Whether code belongs to a package, and is known by its name: it comes with a version."""
+    """Whether code belongs to a known package, so that its name identifies it."""
     return str(value.__module__).partition(".")[0] in _PACKAGES
 
 
 def _function_parts(function: types.FunctionType) -> list[Any]:
-    """What the answers of a function depend on."""
+    """What the results of a function depend on: code, defaults, closure, globals."""
     known = function.__globals__
     names = sorted(set(_global_names(function.__code__)) & known.keys())
     return [
@@ -213,10 +213,10 @@ def _function_parts(function: types.FunctionType) -> list[Any]:
 
 
 def _global_names(code: types.CodeType) -> Iterator[str]:
-    yield from (each.argval for each in dis.get_instructions(code) if each.opname == "LOAD_GLOBAL")
-    for each in code.co_consts:
-        if isinstance(each, types.CodeType):
-            yield from _global_names(each)
+    yield from (step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL")
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _global_names(constant)
 
 
 def _content(cell: Any) -> Any:
@@ -227,12 +227,12 @@ def _content(cell: Any) -> Any:
 
 
 def _class_parts(kind: type) -> list[Any]:
-    """What the answers of an object of a class depend on, beside its attributes."""
-    own = [each for each in kind.__mro__ if not _is_packaged(each)]
+    """What the results of an object depend on, beside its attributes: methods of its classes."""
+    users = [base for base in kind.__mro__ if not _is_packaged(base)]
     members = [
         (name, member)
-        for each in own
-        for name, member in sorted(vars(each).items())
+        for base in users
+        for name, member in sorted(vars(base).items())
         if name not in _UNSAID and not name.startswith("_abc_")
     ]
-    return [[each.__qualname__ for each in kind.__mro__], members]
+    return [[base.__qualname__ for base in kind.__mro__], members]

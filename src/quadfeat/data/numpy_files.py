@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .wanted import CHUNK, Batch, Table, Wanted, listed
+from .wanted import CHUNK, Batch, BatchReader, Wanted, listed
 
-# What zipfile and NumPy raise on arrays, or an archive of them, that are damaged, or are none.
-_UNPARSED = (OverflowError, SyntaxError, TypeError, tokenize.TokenError)  # headers of NPY
+# What zipfile and NumPy raise on damaged NPY and NPZ files, or on other files of that name.
+_UNPARSED = (OverflowError, SyntaxError, TypeError, tokenize.TokenError)  # damaged NPY headers
 DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError),
     *_UNPARSED,
@@ -23,7 +23,8 @@ DAMAGED = (
 
 
 # --- arrays of NumPy ----------------------------------------------------------------------------
-def read_npy(path: Path, wanted: Wanted, rows: int) -> Table:
+def read_npy(path: Path, wanted: Wanted, rows: int) -> BatchReader:
+    """One array (n, d), memory-mapped."""
     if wanted.targets() or wanted.weight is not None:
         raise ValueError(
             f"{path} holds one array and no names, so y={wanted.target!r} and "
@@ -39,14 +40,14 @@ def read_npy(path: Path, wanted: Wanted, rows: int) -> Table:
 
     def read(first: int) -> Iterator[Batch]:
         for start in range(first, len(whole), rows):
-            # Mapped afresh for every batch, so that no page stays in memory after it.
+            # Mapped again for every batch, so that no page of an earlier one stays in memory.
             yield Batch(np.array(np.load(path, mmap_mode="r")[start : start + rows]))
 
-    return Table(len(whole), None, read)
+    return BatchReader(len(whole), None, read)
 
 
-def read_npz(path: Path, wanted: Wanted, rows: int) -> Table:
-    """Members are decompressed as they are read; one in Fortran order is read whole."""
+def read_npz(path: Path, wanted: Wanted, rows: int) -> BatchReader:
+    """Arrays X and y, decompressed as they are read; arrays in Fortran order are read whole."""
     with _damage(f"{path}"), zipfile.ZipFile(path) as archive:
         names = archive.namelist()
     keys = [name.removesuffix(".npy") for name in names if name.endswith(".npy")]
@@ -70,12 +71,12 @@ def read_npz(path: Path, wanted: Wanted, rows: int) -> Table:
             y = rest.pop(0) if targets else None
             yield Batch(X, y, rest[0] if rest else None)
 
-    return Table(lengths[0], None, read)
+    return BatchReader(lengths[0], None, read)
 
 
 @contextmanager
 def _damage(what: str) -> Iterator[None]:
-    """Damage in one sentence; a file that is gone or forbidden has an error of its own."""
+    """Errors of damaged files as one ValueError; missing or forbidden files keep their errors."""
     try:
         yield
     except (FileNotFoundError, PermissionError):
@@ -89,7 +90,7 @@ def _said(error: Exception) -> str:
 
 
 class _Member:
-    """One array of an NPZ file, read in order without being held."""
+    """One array of an NPZ file, read in order and never held as a whole."""
 
     def __init__(self, path: Path, key: str) -> None:
         self._path = path
@@ -109,7 +110,7 @@ class _Member:
         return int(self.shape[0])
 
     def _open(self) -> Any:
-        # The member keeps the file open for as long as it is read.
+        # The member keeps the file open while it is read.
         with zipfile.ZipFile(self._path) as archive:
             return archive.open(f"{self._key}.npy")
 

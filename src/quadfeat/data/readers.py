@@ -1,7 +1,7 @@
 """Files as batches of rows: one function per format, each in bounded memory.
 
-A reader opens a file, checks what its header tells, and returns a `Table`. Batches have whatever
-number of rows suits the format; `data.Source` makes equal blocks of them.
+A reader opens a file, checks its header, and returns a `BatchReader`. Batches have any number of
+rows that suits the format; `Source` cuts them into equal blocks.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from pathlib import Path
 from .numpy_files import read_npy, read_npz
 from .svmlight import read_svmlight
 from .tables import read_csv, read_parquet
-from .wanted import Table, Wanted
+from .wanted import BatchReader, Wanted
 
 
-def open_table(path: Path, wanted: Wanted, rows: int) -> Table:
-    """The reader for the ending of a path, opened."""
+def open_reader(path: Path, wanted: Wanted, rows: int) -> BatchReader:
+    """Open a file with the reader for its ending."""
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
     if path.is_dir():
@@ -30,7 +30,7 @@ def open_table(path: Path, wanted: Wanted, rows: int) -> Table:
     return reader(path, wanted, rows)
 
 
-READERS: dict[str, Callable[[Path, Wanted, int], Table]] = {
+READERS: dict[str, Callable[[Path, Wanted, int], BatchReader]] = {
     ".csv": read_csv,
     ".tsv": read_csv,
     ".parquet": read_parquet,

@@ -1,11 +1,11 @@
-"""A sample of rows that is decided by their values: any order, blocks or machines draw the same.
+"""A sample of rows that depends on their values only, not on order, blocks or machines.
 
-Each row has a key, a hash of its values. The sample holds the distinct rows of the smallest keys,
-each with the total weight of its copies, so that a weight of w and w copies of a row are the same
-sample, and no period, order or sorting of the data matters. One pass, and samples of parts merge.
+Each row has a key, a hash of its values. The sample holds the distinct rows with the smallest keys,
+each with the total weight of its copies. So a weight of w and w copies of a row give the same
+sample, whatever the order or period of the data. It takes one pass, and samples of parts merge.
 
-For classes the key is that of x alone, so that all labels of one x are drawn together, and every
-class has its own smallest keys: a rare class is in the sample however many rows there are.
+For classes the key is that of x alone, so that all labels of one x are drawn together, and each
+class keeps its own smallest keys: a rare class is in the sample however many rows there are.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from .blocks import Block
 
 Keys = npt.NDArray[np.uint64]
 _ROWS = 20_000  # of a sample
-_VALUES = 2**27  # and how many numbers they may be
-_OF_A_CLASS = 100  # rows that every class has in the sample, if it has them at all
+_VALUES = 2**27  # values of a sample, at most
+_OF_A_CLASS = 100  # rows of every class in the sample, or all if it has fewer
 _SEED = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(32)
-_FEW = 10  # different x at most, where rows of so many copies are observations
-_SLACK = 1.25  # times as many rows as are wanted are held before some are let go
+_FEW = 10  # at most this many different x, with this mean weight, are a table of counts
+_SLACK = 1.25  # times the limit of rows are held before the sample is pruned
 _ALL = 2.0**64  # the number of keys
 
 
 def sample_size(n_columns: int) -> int:
-    """How many rows of this width a sample may have."""
+    """The maximum number of sampled rows for this many columns."""
     return min(_ROWS, max(1, _VALUES // max(n_columns, 1)))
 
 
 # --- keys -----------------------------------------------------------------------------------------
 def row_keys(X: Any) -> Keys:
-    """A hash of each row, (n,), by its values: zeros of either sign, or of a CSR matrix, are one.
+    """A hash of the values of each row, (n,); -0.0, 0.0 and zeros not stored by CSR are equal.
 
-    A row's hash is a sum over its columns, so that a sparse one takes its non-zeros only.
+    The hash is a sum over columns, so that a sparse row needs its non-zeros only.
     """
     multipliers = _mixed(np.arange(1, X.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
     if sparse.issparse(X):
@@ -54,9 +54,9 @@ def row_keys(X: Any) -> Keys:
 
 
 def _terms(values: Any, multipliers: Keys) -> Keys:
-    """What each value adds to the hash of its row; 0 for a zero."""
+    """The summand of each value in the hash of its row; 0 for a zero."""
     bits = (np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64)  # -0.0 becomes 0.0
-    # Few of the lowest bits of a float are set, and a product carries only upward.
+    # Low bits of floats are often zero, and a product carries only upward.
     terms = (bits ^ (bits >> _SHIFT)) * multipliers
     terms ^= terms >> _SHIFT
     terms *= _SEED
@@ -65,7 +65,7 @@ def _terms(values: Any, multipliers: Keys) -> Keys:
 
 
 def _mixed(keys: Keys) -> Keys:
-    """The last step of SplitMix64 (Steele, Lea and Flood, 2014): near keys become far ones."""
+    """The last step of SplitMix64 (Steele, Lea and Flood, 2014), which scrambles near keys."""
     keys = keys + _SEED
     keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -73,11 +73,11 @@ def _mixed(keys: Keys) -> Keys:
 
 
 def is_table_of_counts(X: Any, weight: Floats) -> bool:
-    """Whether rows repeat because there are few different x, not because they were copied.
+    """Whether weights count observations of few different x, rather than copies of rows.
 
-    That is where every column takes few values, which come again in other x, and rows weigh two or
-    more in the mean; or where there are ten x at most, which weigh ten or more in the mean. Such a
-    weight counts observations of one x, each of which tells something.
+    True if every column has few values (at most half as many as there are distinct x) and the mean
+    weight of an x is at least 2; or if there are at most 10 distinct x of mean weight at least 10.
+    Each observation then carries information, which a copy does not.
     """
     X = X[np.unique(row_keys(X), return_index=True)[1]]
     mean = float(weight.sum()) / len(X)
@@ -87,12 +87,12 @@ def is_table_of_counts(X: Any, weight: Floats) -> bool:
 
 
 def target_keys(y: Any) -> Keys:
-    """A hash of the target of each row, (n,): numbers by their value, others by their text."""
+    """A hash of the target of each row, (n,): of the value of numbers, of the text of others."""
     y = np.asarray(y)
     columns = y.reshape(len(y), -1)
     if columns.dtype.kind in "iu":
         near = columns.astype(np.float64)
-        # Whole numbers beyond 2^53 are told apart by what the nearest float leaves of them.
+        # Integers beyond 2^53 also hash their difference to the nearest float.
         left = (columns.astype(np.uint64) - _wrapped(near)).view(np.int64).astype(np.float64)
         return row_keys(np.hstack([near, left]) if left.any() else near)
     if columns.dtype.kind in "fb":
@@ -113,11 +113,12 @@ def _wrapped(near: Floats) -> Keys:
 
 
 # --- the sample -----------------------------------------------------------------------------------
-class Drawn(NamedTuple):
-    """Distinct rows in the order of their keys: a part of a sample, or all of it.
+class SampledRows(NamedTuple):
+    """Distinct rows in the order of their keys: those that a `RowSample` holds, or part of them.
 
-    `weight` is the total weight of a row's copies. `share` is the chance of its class to be drawn,
-    as a multiple of that of all rows: 1 but for rare classes.
+    `weight` is the total weight of a row's copies. `share` is the chance that a row of its class is
+    drawn, relative to that of all rows: 1 except for rare classes. `models.stream.Rows` has the
+    features of such rows instead of X.
     """
 
     keys: Keys
@@ -127,27 +128,29 @@ class Drawn(NamedTuple):
     weight: Floats
     share: Floats
 
-    def at(self, rows: Any) -> Drawn:
-        return Drawn(*(part[rows] for part in self))
+    def at(self, rows: Any) -> SampledRows:
+        return SampledRows(*(part[rows] for part in self))
 
 
 class RowSample:
-    """The distinct rows of the smallest keys among those that were added.
+    """Accumulates a sample: the distinct rows with the smallest keys among those added so far.
+
+    `drawn` returns the rows, as `SampledRows`.
 
     Parameters
     ----------
-    limit : int, how many rows
-    by_class : bool, for targets that are labels
+    limit : int, maximum number of rows
+    by_class : bool, whether targets are labels
     """
 
     def __init__(self, limit: int, *, by_class: bool) -> None:
         self._limit, self._by_class = limit, by_class
-        self._parts: list[Drawn] = []
-        self._cut = _ALL  # keys below it are in the sample
-        self._cuts: dict[int, float] = {}  # the same of a class: that of a rare one is higher
+        self._parts: list[SampledRows] = []
+        self._cut = _ALL  # rows with smaller keys are in the sample
+        self._cuts: dict[int, float] = {}  # the same per class; higher for rare classes
 
     def add(self, block: Block) -> None:
-        """Draw from the rows of a block that have a weight."""
+        """Add the rows of a block that have a positive weight."""
         weight = np.ones(len(block)) if block.weight is None else block.weight
         rows = np.flatnonzero(weight > 0)
         if not len(rows):
@@ -157,23 +160,23 @@ class RowSample:
         if self._by_class:
             labels = target_keys(np.asarray(block.y)[rows])
         elif block.y is not None:
-            # Mixed once more, since a target that is its only column has the same key.
+            # Mixed once more: a target equal to the only column of x has the same key.
             keys = _mixed(keys ^ _mixed(target_keys(np.asarray(block.y)[rows])))
-        # First the numbers of the rows, then what these few are.
-        found = _merged(Drawn(keys, labels, rows, rows, weight[rows], np.ones(len(rows))))
-        found = found.at(found.keys < self._reach(found.labels))
-        found = found.at(self._choose(found))
-        X = block.X[found.X]
-        y = np.zeros(len(found.X)) if block.y is None else np.asarray(block.y)[found.y]
-        self._append(found._replace(X=X.toarray() if sparse.issparse(X) else X, y=y))
+        # First choose row numbers, then copy only the values of the chosen rows.
+        chosen = _merged(SampledRows(keys, labels, rows, rows, weight[rows], np.ones(len(rows))))
+        chosen = chosen.at(chosen.keys < self._reach(chosen.labels))
+        chosen = chosen.at(self._choose(chosen))
+        X = block.X[chosen.X]
+        y = np.zeros(len(chosen.X)) if block.y is None else np.asarray(block.y)[chosen.y]
+        self._append(chosen._replace(X=X.toarray() if sparse.issparse(X) else X, y=y))
 
-    def _append(self, part: Drawn) -> None:
+    def _append(self, part: SampledRows) -> None:
         self._parts.append(part)
-        if sum(len(each.keys) for each in self._parts) > _SLACK * self._limit:
+        if sum(len(rows.keys) for rows in self._parts) > _SLACK * self._limit:
             self._prune()
 
     def merge(self, other: RowSample) -> None:
-        """Draw from the rows that another sample has."""
+        """Add the rows of another sample."""
         self._cut = min(self._cut, other._cut)
         for name, cut in other._cuts.items():
             self._cuts[name] = min(self._cuts.get(name, _ALL), cut)
@@ -181,52 +184,52 @@ class RowSample:
             self._append(part)
 
     def blank(self) -> Callable[[], RowSample]:
-        """Makes samples of this kind without rows, which only draw what this one would."""
+        """A function that returns an empty sample with the cuts of this one."""
         return functools.partial(self._like, self._limit, self._by_class, self._cut, self._cuts)
 
     @classmethod
     def _like(
-        cls, limit: int, by_class: bool, cut: float, cuts: dict[int, float], *parts: Drawn
+        cls, limit: int, by_class: bool, cut: float, cuts: dict[int, float], *parts: SampledRows
     ) -> RowSample:
-        made = cls(limit, by_class=by_class)
-        made._cut, made._cuts, made._parts = cut, dict(cuts), list(parts)
-        return made
+        sample = cls(limit, by_class=by_class)
+        sample._cut, sample._cuts, sample._parts = cut, dict(cuts), list(parts)
+        return sample
 
     def limited(self, limit: int) -> RowSample:
-        """The sample of fewer rows of the same data."""
+        """A sample of the same data with at most `limit` rows."""
         limit = min(limit, self._limit)
         return self._like(limit, self._by_class, self._cut, self._cuts, *self._parts)
 
     def keys_only(self) -> RowSample:
-        """The same sample without the values of its rows: what decides it, in few bytes."""
+        """The same sample without the values of its rows: only what decides it."""
         drawn = self.drawn()
         few = drawn._replace(X=np.empty((len(drawn.keys), 0)), y=np.zeros(len(drawn.keys)))
         return self._like(self._limit, self._by_class, self._cut, self._cuts, few)
 
-    def drawn(self) -> Drawn:
-        """The sample."""
+    def drawn(self) -> SampledRows:
+        """The rows of the sample."""
         if not self._parts:
             nothing = np.empty(0, dtype=np.uint64)
-            return Drawn(nothing, nothing, np.empty((0, 0)), None, np.empty(0), np.empty(0))
+            return SampledRows(nothing, nothing, np.empty((0, 0)), None, np.empty(0), np.empty(0))
         self._prune()
         (rows,) = self._parts
         return rows._replace(share=self._reach(rows.labels) / self._cut)
 
     def state(self) -> dict[str, Any]:
-        """What `from_state` makes the same sample of."""
+        """Arrays and numbers from which `from_state` restores the sample."""
         drawn = self.drawn()._asdict()
-        del drawn["share"]  # the cuts tell it
+        del drawn["share"]  # follows from the cuts
         of = np.array(sorted(self._cuts), dtype=np.uint64)
         cuts = np.array([self._cuts[name] for name in of.tolist()], dtype=np.float64)
-        own = {"limit": self._limit, "by_class": self._by_class, "cut": self._cut}
-        return {**own, "classes": of, "cuts": cuts, **drawn}
+        scalars = {"limit": self._limit, "by_class": self._by_class, "cut": self._cut}
+        return {**scalars, "classes": of, "cuts": cuts, **drawn}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> RowSample:
-        """The sample whose `state` this is; its arrays become its own."""
+        """The sample whose `state` this is; uses the arrays without copying."""
         cuts = dict(zip(state["classes"].tolist(), state["cuts"].tolist(), strict=True))
         parts = {name: state[name] for name in ("keys", "labels", "X", "y", "weight")}
-        rows = Drawn(**parts, share=np.ones(len(state["keys"])))
+        rows = SampledRows(**parts, share=np.ones(len(state["keys"])))
         return cls._like(state["limit"], state["by_class"], state["cut"], cuts, rows)
 
     def check(self) -> None:
@@ -237,8 +240,8 @@ class RowSample:
 
     @property
     def n_columns(self) -> int:
-        """Columns of X."""
-        return int(self._parts[0].X.shape[1])
+        """Columns of X, 0 before any row was added."""
+        return int(self._parts[0].X.shape[1]) if self._parts else 0
 
     @property
     def complete(self) -> bool:
@@ -247,8 +250,8 @@ class RowSample:
 
     @property
     def n_distinct(self) -> float:
-        """The number of distinct rows, estimated from the keys where not all are in the sample."""
-        below = sum(np.count_nonzero(each.keys < self._cut) for each in self._parts)
+        """The number of distinct rows, estimated from the keys if not all are in the sample."""
+        below = sum(np.count_nonzero(rows.keys < self._cut) for rows in self._parts)
         return float(below) * _ALL / self._cut
 
     def _prune(self) -> None:
@@ -258,7 +261,7 @@ class RowSample:
             part._replace(X=np.arange(first, first + len(part.keys)))
             for part, first in zip(parts, firsts, strict=False)
         ]
-        rows = _merged(Drawn(*map(np.concatenate, zip(*numbered, strict=True))))
+        rows = _merged(SampledRows(*map(np.concatenate, zip(*numbered, strict=True))))
         rows = rows.at(self._choose(rows))
         if len(parts) > 1 or len(rows.keys) < firsts[-1]:  # else nothing has changed
             X = np.empty(
@@ -266,19 +269,19 @@ class RowSample:
             )
             owner = np.searchsorted(firsts, rows.X, side="right") - 1
             for i, part in enumerate(parts):
-                own = owner == i
-                X[own] = part.X[rows.X[own] - firsts[i]]
+                from_part = owner == i
+                X[from_part] = part.X[rows.X[from_part] - firsts[i]]
             self._parts = [rows._replace(X=X)]
 
     def _reach(self, labels: Keys) -> Floats:
         """The key below which rows of these labels are in the sample, (n,)."""
         names, codes = np.unique(labels, return_inverse=True)
-        # A class that was not seen before has no cut of its own yet: all of its rows are wanted.
-        own = np.array([self._cuts.get(name, _ALL) for name in names.tolist()])
-        return np.maximum(self._cut, own[codes])
+        # A class that was not seen before has no cut yet: all of its rows are in the sample.
+        cuts = np.array([self._cuts.get(name, _ALL) for name in names.tolist()])
+        return np.maximum(self._cut, cuts[codes])
 
-    def _choose(self, rows: Drawn) -> Any:
-        """Lower the cuts to what some distinct rows leave possible; which rows are drawn, (n,)."""
+    def _choose(self, rows: SampledRows) -> Any:
+        """Lower the cuts so that these distinct rows fit the limits; which rows stay, (n,) bool."""
         limit = self._limit
         if len(rows.keys) > limit:
             self._cut = min(self._cut, float(rows.keys[limit]))
@@ -294,7 +297,7 @@ class RowSample:
         return (rows.keys < self._cut) | (rank < most)
 
 
-def _merged(rows: Drawn) -> Drawn:
+def _merged(rows: SampledRows) -> SampledRows:
     """Distinct rows in the order of their keys, with the total weight of their copies."""
     order = np.lexsort((rows.labels, rows.keys))
     keys, labels = rows.keys[order], rows.labels[order]

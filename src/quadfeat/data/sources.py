@@ -1,11 +1,10 @@
-"""Data in blocks of rows: arrays, files and streams behind one `Source`.
+"""`source`: arrays, files and streams of blocks as one `Source`.
 
 Every source is cut into blocks of exactly `rows` rows (the last may be shorter), whatever batches
-its file has, so that a fit does not depend on how the data was written. X is float32 where every
+its file has, so that a fit does not depend on how the data was written. X is float32 if every
 column of it is float32 (or float16), else float64: integers, and one float64 column among float32
 ones, make it float64. The first block of a stream decides for all: the precision, the columns and
-their names, and whether there are targets and weights. Every later pass has the rows of the first,
-or is refused.
+their names, and whether there are targets and weights. A later pass with other rows is refused.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from .._checks import check_count
 from .arrays import array_source, checked_vector, frame_dtype, frame_numbers, frame_source
 from .base import Source
 from .blocks import Block, Form, Names, is_frame
-from .readers import open_table
+from .readers import open_reader
 from .wanted import Batch, Wanted
 
 
@@ -46,16 +45,16 @@ def source(
         (X, y, weight); an iterator can be read once only.
     y : array, or for a path the name of the target's column (or array, for .npz; several names
         make several targets)
-        None reads no target, but for .npz with an array y and for .svmlight, where labels always
-        are.
+        None reads no target, except for .npz with an array y, and for .svmlight, which always has
+        labels.
     sample_weight : as y
-    rows : int, of a block at most
+    rows : int, maximum rows of a block
     columns : names, or how many
         The columns of X. By default all but the target and the weight. DataFrames in a stream must
         have exactly these, in any order.
     first_index : 0 or 1, what indices of an svmlight file count from
-        By default 0 if one of them is 0, else 1; where `columns` tells the width, it is an error
-        if both are possible.
+        By default 0 if one of them is 0, else 1; if `columns` gives the width and both are
+        possible, an error.
 
     Examples
     --------
@@ -80,7 +79,7 @@ def source(
 def _file(path: Path, y: Any, weight: Any, rows: int, wanted: Wanted) -> Source:
     target, y = _name_or_array(y)
     weight_name, weight = _name_or_array(weight)
-    table = open_table(path, replace(wanted, target=target, weight=weight_name), rows)
+    table = open_reader(path, replace(wanted, target=target, weight=weight_name), rows)
     read = table.read
     if y is not None or weight is not None:
         if table.n_rows is None:
@@ -107,7 +106,7 @@ def _name_or_array(value: Any) -> tuple[Any, Any]:
 def _joined(
     read: Callable[[int], Iterator[Batch]], y: Any, weight: Any
 ) -> Callable[[int], Iterator[Batch]]:
-    """The batches of a file, with arrays that have a row for each of its rows."""
+    """The batches of a file, with targets and weights given as arrays."""
 
     def joined(first: int) -> Iterator[Batch]:
         for batch in read(first):
@@ -124,7 +123,7 @@ def _joined(
 
 # --- streams ------------------------------------------------------------------------------------
 def _stream(blocks: Any, rows: int, columns: Any, width: int | None) -> Source:
-    once = _Once(blocks) if hasattr(blocks, "__next__") else None
+    once = _SinglePass(blocks) if hasattr(blocks, "__next__") else None
     names, targets = Names("column", columns), Names("target")
 
     def fresh() -> Iterator[Any]:
@@ -145,8 +144,8 @@ def _stream(blocks: Any, rows: int, columns: Any, width: int | None) -> Source:
     return Source("the stream of blocks", None, rows, names, read, Form(width))
 
 
-class _Once:
-    """An iterator that says so when it is asked for a second pass."""
+class _SinglePass:
+    """An iterator of blocks that raises a ValueError when a second pass is asked for."""
 
     def __init__(self, items: Iterator[Any]) -> None:
         self._items = items
@@ -163,12 +162,12 @@ class _Once:
 
 
 def kept(item: Any) -> tuple[Any, ...]:
-    """What a stream yields, in memory of its own."""
-    return tuple(_own(part) for part in _parts(item))
+    """A copy of one item of a stream: the caller may reuse its buffers."""
+    return tuple(_copied(part) for part in _parts(item))
 
 
-def _own(part: Any) -> Any:
-    if part is None or hasattr(part, "clone"):  # nobody fills a table of polars again
+def _copied(part: Any) -> Any:
+    if part is None or hasattr(part, "clone"):  # polars frames are immutable
         return part
     return part.copy() if hasattr(part, "shape") else np.array(part)
 
@@ -183,7 +182,7 @@ def _parts(item: Any) -> tuple[Any, ...]:
 
 
 def _as_batch(item: Any, names: Names, targets: Names, row: int) -> Batch:
-    """What a stream yields, with columns in the order of the names; its first row has a number."""
+    """One item of a stream, with columns in the order of the names; `row` is its first row."""
     X, y, weight = [*_parts(item), None, None][:3]
     X, y = names.ordered(X, row), targets.ordered(y, row)
     if is_frame(X):
@@ -195,7 +194,7 @@ def _as_batch(item: Any, names: Names, targets: Names, row: int) -> Batch:
 
 
 def is_blocks(X: Any) -> bool:
-    """Whether X is an iterable of blocks, not rows: an array, or a list of lists of numbers."""
+    """Whether X is an iterable of blocks, rather than an array or a list of rows."""
     if hasattr(X, "shape") or sparse.issparse(X):
         return False
     if isinstance(X, list | tuple):

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .wanted import CHUNK, Batch, Table, Wanted
+from .wanted import CHUNK, Batch, BatchReader, Wanted
 
 
 # --- svmlight -----------------------------------------------------------------------------------
-def read_svmlight(path: Path, wanted: Wanted, rows: int) -> Table:
-    """Lines `label index:value ...` as CSR rows; a first reading finds the largest index.
+def read_svmlight(path: Path, wanted: Wanted, rows: int) -> BatchReader:
+    """Lines `label index:value ...` as CSR rows; a first pass finds the largest index.
 
-    Indices count from 0 if one of them is 0, else from 1, unless the caller knows.
+    Indices count from 0 if one of them is 0, else from 1, unless `wanted.first_index` says.
     """
     if wanted.targets() or wanted.weight is not None:
         raise ValueError(
@@ -57,12 +57,11 @@ def read_svmlight(path: Path, wanted: Wanted, rows: int) -> Table:
             if skip < len(y):
                 yield Batch(X[skip:], y[skip:])
 
-    return Table(n_rows, None, read, first_index)
+    return BatchReader(n_rows, None, read, first_index)
 
 
 def _first_pass(path: Path) -> tuple[list[tuple[int, int]], int, int, bool]:
-    """(row, byte) where chunks begin, the number of rows, 1 + the largest index, and whether 0 is
-    an index."""
+    """(row, byte) of the start of each chunk, number of rows, largest index + 1, any index 0."""
     marks, row, widest, zero_based = [], 0, 1, False
     for chunk, offset in _line_chunks(path, 0):
         X, y = _parse(chunk, path, row)
@@ -91,7 +90,7 @@ def _parse(chunk: bytes, path: Path, row: int) -> tuple[Any, Any]:
 
 
 def _line_chunks(path: Path, offset: int) -> Iterator[tuple[bytes, int]]:
-    """The bytes of a text file in pieces that end with a line, and where each begins."""
+    """Chunks of whole lines of a text file, and the byte where each begins."""
     with path.open("rb") as file:
         file.seek(offset)
         while chunk := file.read(CHUNK):

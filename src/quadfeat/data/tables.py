@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from .wanted import CHUNK, Batch, Table, Wanted, weight_columns
+from .wanted import CHUNK, Batch, BatchReader, Wanted, weight_columns
 
 
 # --- tables of named columns --------------------------------------------------------------------
-def read_parquet(path: Path, wanted: Wanted, rows: int) -> Table:
-    """Batches from inside row groups, so that memory does not depend on their size."""
+def read_parquet(path: Path, wanted: Wanted, rows: int) -> BatchReader:
+    """Batches are parts of row groups, so that memory does not depend on the size of these."""
     pa, parquet = arrow("parquet")
     with _arrow_errors(path, pa), _open_parquet(parquet, path) as file:
         metadata, schema = file.metadata, file.schema_arrow
         sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
-    # The rows' labels that pandas writes beside the columns are none of them, unless asked for.
+    # The index that pandas writes beside the columns is not a column, unless asked for.
     beside = {
         name
         for name in (schema.pandas_metadata or {}).get("index_columns", ())
@@ -39,20 +39,20 @@ def read_parquet(path: Path, wanted: Wanted, rows: int) -> Table:
                 if len(part):
                     yield _batch(part, names, wanted, dtype, path, pa)
 
-    return Table(sum(sizes), tuple(names), read)
+    return BatchReader(sum(sizes), tuple(names), read)
 
 
 def _open_parquet(parquet: Any, path: Path) -> Any:
-    # Without a buffer size, whole column chunks are held; with pre_buffer, whole row groups.
+    # Without a buffer size, whole column chunks are held in memory; with pre_buffer, row groups.
     return parquet.ParquetFile(path, buffer_size=1 << 16, pre_buffer=False)
 
 
-def read_csv(path: Path, wanted: Wanted, rows: int) -> Table:
-    """Numbers are float64, but a target of whole numbers is int64, which keeps all their digits.
+def read_csv(path: Path, wanted: Wanted, rows: int) -> BatchReader:
+    """Numbers are float64, except a target of whole numbers, which is int64 to keep all digits.
 
-    A first line of numbers alone is data: columns are then f0, f1, ... But 0, 1, 2, ... are what
-    pandas writes above columns without names, and a first line that has the names asked for holds
-    names.
+    A first line of numbers only is data, and columns are then f0, f1, ... But a first line of
+    0, 1, 2, ... is the header that pandas writes for unnamed columns, and a first line that
+    contains the names asked for is a header too.
     """
     pa, csv = arrow("csv")
     parse = csv.ParseOptions(delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
@@ -63,17 +63,17 @@ def read_csv(path: Path, wanted: Wanted, rows: int) -> Table:
     headless = not known and all(_is_number(name) for name in schema.names)
     every = [f"f{i}" for i in range(len(schema))] if headless else schema.names
     names = wanted.choose(path, every)
-    found = dict(zip(every, schema.types, strict=True))
+    kinds = dict(zip(every, schema.types, strict=True))
     types = {name: pa.float64() for name in [*names, *wanted.targets(), *weight_columns(wanted)]}
     for name in types:
-        if pa.types.is_boolean(found[name]):
+        if pa.types.is_boolean(kinds[name]):
             types[name] = pa.bool_()
-    texts = [name for name in wanted.targets() if not _is_numeric(found[name], pa)]
+    texts = [name for name in wanted.targets() if not _is_numeric(kinds[name], pa)]
     types |= dict.fromkeys(texts, pa.string())
-    if isinstance(wanted.target, str) and pa.types.is_integer(found[wanted.target]):
+    if isinstance(wanted.target, str) and pa.types.is_integer(kinds[wanted.target]):
         types[wanted.target] = pa.int64()
     options = csv.ReadOptions(
-        use_threads=False,  # with them, an error does not always know its line
+        use_threads=False,  # with threads, error messages do not always have a line number
         block_size=CHUNK,
         column_names=every if headless else None,
     )
@@ -86,7 +86,7 @@ def read_csv(path: Path, wanted: Wanted, rows: int) -> Table:
             yield from file
 
     def from_row(first: int) -> Iterator[Any]:
-        # Arrow could skip lines, but it counts blank ones, which are no rows.
+        # Arrow can skip lines, but counts blank lines, which are not rows.
         row = 0
         try:
             for batch in batches(types):
@@ -97,7 +97,7 @@ def read_csv(path: Path, wanted: Wanted, rows: int) -> Table:
                 raise
         else:
             return
-        # The target began with whole numbers and turns to fractions, or something else is wrong.
+        # The target has fractions after whole numbers, or the file is damaged: read it as float64.
         first, row = max(first, row), 0
         for batch in batches({name: _widened(kind, pa) for name, kind in types.items()}):
             yield batch[max(first - row, 0) :]
@@ -110,7 +110,7 @@ def read_csv(path: Path, wanted: Wanted, rows: int) -> Table:
                     _check_texts(batch, texts, path)
                     yield _batch(batch, names, wanted, np.dtype(np.float64), path, pa)
 
-    return Table(None, tuple(names), read)
+    return BatchReader(None, tuple(names), read)
 
 
 def _widened(kind: Any, pa: Any) -> Any:
@@ -118,7 +118,7 @@ def _widened(kind: Any, pa: Any) -> Any:
 
 
 def _check_texts(part: Any, names: Sequence[str], path: Path) -> None:
-    """A text that is missing in a CSV file is an empty one."""
+    """Refuse empty text, which is how a CSV file has missing values."""
     for name in names:
         if "" in part.column(name).to_pylist():
             raise ValueError(f"column {name!r} of {path} has missing values; leave those rows out")
@@ -153,7 +153,7 @@ def _target(column: Any, pa: Any) -> Any:
 
 
 def _common_dtype(path: Path, schema: Any, names: Sequence[str], pa: Any) -> Any:
-    """float32 where every column fits into it; one float64 or integer column makes it float64."""
+    """float32 if all columns are float32 or float16, else float64."""
     types = [schema.field(name).type for name in names]
     for name, kind in zip(names, types, strict=True):
         if not _is_numeric(kind, pa):
@@ -184,7 +184,7 @@ def _is_text(kind: Any, pa: Any) -> bool:
 
 
 def arrow(module: str) -> tuple[Any, Any]:
-    """pyarrow and one of its modules, or an error that names the extra which brings them."""
+    """pyarrow and one of its modules; an ImportError names the extra to install."""
     try:
         return importlib.import_module("pyarrow"), importlib.import_module(f"pyarrow.{module}")
     except ImportError:
@@ -194,7 +194,7 @@ def arrow(module: str) -> tuple[Any, Any]:
 
 
 class _arrow_errors:
-    """Arrow's errors with the file's name, and the column's name where Arrow counts columns."""
+    """Arrow's errors as ValueErrors with the name of the file, and of the column if known."""
 
     def __init__(self, path: Path, pa: Any, names: Sequence[str] = ()) -> None:
         self._path, self._pa, self._names = path, pa, names

@@ -1,4 +1,4 @@
-"""What a reader is asked for, and what it returns."""
+"""`Wanted`, what a reader is asked for; `BatchReader` and `Batch`, what it returns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ CHUNK = 1 << 22  # bytes of a text file that are parsed at a time
 
 
 class Batch(NamedTuple):
-    """Some rows of a file: X (n, d), the targets y and the weights, if there are any."""
+    """Rows as a reader yields them, any number and unchecked: X (n, d), targets y, weights or None.
+
+    A `Block` has the same parts, checked, in float32 or float64, and as long as its neighbours.
+    """
 
     X: Any
     y: Any = None
@@ -19,18 +22,18 @@ class Batch(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Table:
-    """A file that can be read in batches, from any row on and any number of times."""
+class BatchReader:
+    """An open file: batches from any row on, any number of times."""
 
     n_rows: int | None
     names: tuple[str, ...] | None
     read: Callable[[int], Iterator[Batch]]
-    first_index: int | None = None  # what indices count from, where columns are numbered
+    first_index: int | None = None  # what the indices of an svmlight file count from, 0 or 1
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a caller asks of a file: the target, the weight and the columns of X, all optional."""
+    """What a caller asks for: the target, the weight and the columns of X, all optional."""
 
     target: Any = None
     weight: Any = None
@@ -38,7 +41,7 @@ class Wanted:
     first_index: int | None = None
 
     def width(self) -> int | None:
-        """How many columns X must have, where that is known."""
+        """How many columns X must have, or None if any number."""
         known = self.columns is None or isinstance(self.columns, int)
         return self.columns if known else len(self.columns)  # type: ignore[arg-type,return-value]
 
@@ -48,12 +51,12 @@ class Wanted:
         return [self.target] if isinstance(self.target, str) else list(self.target)
 
     def named(self) -> set[str]:
-        """Every name that was given."""
+        """All column names that were given."""
         columns = () if self.columns is None or isinstance(self.columns, int) else self.columns
         return {*self.targets(), *weight_columns(self), *columns}
 
     def choose(self, path: Path, names: Sequence[str]) -> list[str]:
-        """The columns of X among the names a file has; an error for names it does not have."""
+        """The columns of X, from the names in the file; a ValueError for names it does not have."""
         if len(set(names)) < len(names):
             twice = next(name for name in names if list(names).count(name) > 1)
             raise ValueError(f"{path} has two columns {twice!r}; give them different names")
@@ -74,6 +77,6 @@ def weight_columns(wanted: Wanted) -> list[str]:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names for a message, not too many of them."""
+    """Names for a message, at most 20 of them."""
     shown = ", ".join(map(repr, names[:20]))
     return shown if len(names) <= 20 else f"{shown} and {len(names) - 20} more"

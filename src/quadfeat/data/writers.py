@@ -1,4 +1,4 @@
-"""Rows out to files, block by block: CSV, Parquet or NPY by the ending of the name."""
+"""`sink`: rows to a CSV, Parquet or NPY file, block by block."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ import numpy as np
 from .atomic import replacing
 from .tables import arrow
 
-_HEADER = np.lib.format.write_array_header_1_0  # leaves room for more rows
+_HEADER = np.lib.format.write_array_header_1_0  # padded, so that the row count can grow
 
 
 @contextlib.contextmanager
 def sink(path: Path, names: Sequence[str]) -> Iterator[Any]:
-    """Something with `write(block)` for arrays (n,) or (n, k); the file appears when all is in it.
+    """An object with `write(block)` for arrays (n,) or (n, k); the file appears at the end.
 
     Parameters
     ----------
     path : Path, ending in .csv, .parquet or .npy
-    names : of the k columns
+    names : names of the k columns
     """
     kind = SINKS.get(path.suffix.lower())
     if kind is None:
@@ -66,12 +66,12 @@ class _Parquet:
         return self
 
     def write(self, block: Any) -> None:
-        if len(block):  # without rows it may be of another type than those that have some
+        if len(block):  # without rows, its dtype may differ from that of other blocks
             self._write(block)
 
     def _write(self, block: Any) -> None:
         columns = np.asarray(block).reshape(len(block), len(self._names)).T
-        # Text of NumPy has a width, which would differ from block to block.
+        # NumPy's text dtypes have a width, which differs from block to block.
         parts = [part.tolist() if part.dtype.kind == "U" else part for part in columns]
         table = self._arrow.table(dict(zip(self._names, parts, strict=True)))
         if self._writer is None:
@@ -79,7 +79,7 @@ class _Parquet:
         self._writer.write_table(table)
 
     def __exit__(self, *error: Any) -> None:
-        if self._writer is None:  # no rows: of which type they would have been is not known
+        if self._writer is None:  # no rows, so the dtype is unknown: float64
             self._write(np.empty((0, len(self._names))))
         self._writer.close()
 
@@ -88,7 +88,9 @@ class _Npy:
     def __init__(self, file: BinaryIO, names: list[str]) -> None:
         self._file = file
         self._rows = 0
-        self._first = np.empty((0, len(names)) if len(names) > 1 else 0)  # if there are no rows
+        self._first = np.empty(
+            (0, len(names)) if len(names) > 1 else 0
+        )  # used if there are no rows
 
     def __enter__(self) -> _Npy:
         return self

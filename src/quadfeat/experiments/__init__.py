@@ -1,7 +1,16 @@
-"""The paper's evaluation, re-made: one module per figure or claim, run by `quadfeat reproduce`.
+"""Experiments: the paper's evaluation, run by `quadfeat reproduce`.
 
-Each module named in `NAMES` follows `cell.Experiment`: a title, what it shows, the cells that make
-its records, and functions from records to a figure, to verdicts and, where they help, to tables.
+Rule: cells make records, and figures, verdicts and tables are functions of records. Only `app`
+imports this room.
+
+- `cell`: what an experiment is made of (`Cell`, `Verdict`, `Table`, `Experiment`).
+- `journal`: finished cells on the disk, one JSON line each; every cell is run once.
+- `runner`: from names of experiments to records, figures, verdicts and the page.
+- `page`: the page, one HTML file.
+- `datasets`: MNIST and TIMIT from a folder that the user names.
+- `contenders`: the maps that Fig. 2 compares, and their curves over runs.
+- `figures`: one module for each figure or claim, by the names in `NAMES`.
+- `speech`: the speech task of Figs. 2b and 2c.
 """
 
 from __future__ import annotations
@@ -22,9 +31,9 @@ NAMES = (
     "speed",
     "theory",
 )
-_MODULES = {"theory": "sample_complexity"}  # where the name of the file is another
+_MODULES = {"theory": "sample_complexity"}  # files whose name differs from that of the experiment
 
 
 def experiment(name: str) -> Experiment:
-    """The module of that name."""
+    """The module of an experiment in `NAMES`."""
     return cast(Experiment, import_module(f"{__name__}.figures.{_MODULES.get(name, name)}"))

@@ -1,28 +1,16 @@
-"""Experiments as cells: run once each, kept as JSON lines, drawn and judged from what was kept."""
+"""What an experiment is made of: cells to run, and verdicts and tables drawn from their records."""
 
 from __future__ import annotations
 
-import json
-import os
-import platform
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-import scipy
-import sklearn
-
-from .. import __version__
-from .._engine import engine_info
 from .datasets import Data
 
 Record = dict[str, Any]
 Key = dict[str, str | int | float]
 SCALES = ("small", "paper")
-_FIELDS = {"key", "scale", "version", "cells", "seconds", "machine", "records"}  # of a line
 
 
 @dataclass(frozen=True)
@@ -38,7 +26,7 @@ class Cell:
     cost : float
         Expected seconds, for the progress bar.
     recall : callable or None
-        Takes the records of an earlier run, where later cells need what this one found.
+        Takes the records of an earlier run, where later cells need the results of this one.
     """
 
     key: Key
@@ -49,7 +37,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the paper says beside what was measured; `holds` is None where it is not decided."""
+    """What the paper says beside what was measured; `holds` is None if that is undecided."""
 
     claim: str
     paper: str
@@ -87,158 +75,5 @@ class Experiment(Protocol):
 
 def tables(module: Experiment, records: list[Record]) -> list[Table]:
     """The tables of an experiment, none where it defines none."""
-    made: list[Table] = getattr(module, "tables", lambda _: [])(records)
-    return made
-
-
-@dataclass(frozen=True)
-class Finished:
-    """The cells of one experiment that a file holds."""
-
-    lines: list[Record]
-
-    @property
-    def records(self) -> list[Record]:
-        return [record for line in self.lines for record in line["records"]]
-
-    @property
-    def complete(self) -> bool:
-        return bool(self.lines) and len(self.lines) >= self.planned
-
-    @property
-    def planned(self) -> int:
-        return int(self.lines[-1]["cells"]) if self.lines else 0
-
-    @property
-    def seeds(self) -> list[int]:
-        return sorted({line["key"]["seed"] for line in self.lines if "seed" in line["key"]})
-
-    @property
-    def seconds(self) -> float:
-        return float(sum(line["seconds"] for line in self.lines))
-
-    @property
-    def machines(self) -> list[str]:
-        return sorted({line["machine"] for line in self.lines})
-
-
-class Journal:
-    """The file `<out>/<experiment>.jsonl`: one line per finished cell.
-
-    A line is written by one call and counts only if it ends: a cell is there whole or not at all,
-    whatever stopped the run.
-    """
-
-    def __init__(self, folder: Path, name: str, version: int) -> None:
-        self.path = folder / f"{name}.jsonl"
-        self.version = version
-
-    def finished(self, scale: str) -> Finished:
-        """The cells of this scale and version; where data sets were mixed, those of the last."""
-        lines = [
-            line
-            for line in self._lines()
-            if line["scale"] == scale and line["version"] == self.version
-        ]
-        last = {line["key"].get("data") for line in lines[-1:]}
-        latest = {identity(line["key"]): line for line in lines if line["key"].get("data") in last}
-        return Finished(list(latest.values()))
-
-    def known(self, scale: str) -> dict[str, list[Record]]:
-        """The records of all cells of this scale and version, whatever their data, by identity."""
-        return {
-            identity(line["key"]): line["records"]
-            for line in self._lines()
-            if line["scale"] == scale and line["version"] == self.version
-        }
-
-    def append(self, line: Record) -> None:
-        text = json.dumps(line, allow_nan=False, default=_plain) + "\n"
-        start = "" if self._ends_well() else "\n"  # ends a line that was cut short
-        rest = (start + text).encode()
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-        try:
-            while rest:  # on a full disk a first part may be written without an error
-                rest = rest[os.write(descriptor, rest) :]
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-    def _lines(self) -> Iterator[Record]:
-        if not self.path.exists():
-            return
-        with self.path.open(encoding="utf-8", errors="replace") as file:
-            for text in file:
-                try:
-                    line = json.loads(text)
-                except json.JSONDecodeError:
-                    continue  # cut short: its cell is run again
-                if isinstance(line, dict) and line.keys() >= _FIELDS:
-                    yield line
-
-    def _ends_well(self) -> bool:
-        if not self.path.exists() or not self.path.stat().st_size:
-            return True
-        with self.path.open("rb") as file:
-            file.seek(-1, os.SEEK_END)
-            return file.read(1) == b"\n"
-
-
-def identity(key: Key) -> str:
-    """Equal for equal keys, in whatever order they were written."""
-    return json.dumps(key, sort_keys=True, default=_plain)
-
-
-def remaining(journal: Journal, scale: str, cells: list[Cell]) -> list[Cell]:
-    """The cells that the journal does not hold; the others recall what it holds of them."""
-    known = journal.known(scale)
-    for cell in cells:
-        if cell.recall is not None and identity(cell.key) in known:
-            cell.recall(known[identity(cell.key)])
-    return [cell for cell in cells if identity(cell.key) not in known]
-
-
-def run_cell(journal: Journal, scale: str, cell: Cell, planned: int) -> None:
-    """Run one of `planned` cells and write its line."""
-    start = time.perf_counter()
-    records = cell.run()
-    journal.append(
-        {
-            "key": cell.key,
-            "scale": scale,
-            "version": journal.version,
-            "cells": planned,
-            "seconds": round(time.perf_counter() - start, 3),
-            "machine": machine(),
-            "records": records,
-        }
-    )
-
-
-def machine() -> str:
-    """The processor, its cores, and the versions that results may depend on."""
-    engine = engine_info()
-    isa = f", {engine['isa']}" if engine.get("isa") else ""
-    return (
-        f"{_processor()}, {os.cpu_count()} cores, {platform.system()}; "
-        f"quadfeat {__version__} ({engine['engine']} engine{isa}), "
-        f"Python {platform.python_version()}, NumPy {np.__version__}, SciPy {scipy.__version__}, "
-        f"scikit-learn {sklearn.__version__}"
-    )
-
-
-def _processor() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
-
-
-def _plain(value: Any) -> Any:
-    """NumPy's scalars and arrays as JSON knows them."""
-    if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
-    raise TypeError(f"records hold numbers, strings and lists, got {type(value).__name__}")
+    result: list[Table] = getattr(module, "tables", lambda _: [])(records)
+    return result

@@ -45,7 +45,7 @@ def _reweighted(kernel: Kernel, columns: int, seed: int) -> FeatureMap:
 
 
 def _pruned(kernel: Kernel, columns: int, seed: int) -> FeatureMap:
-    """The same from a pool at least twice as wide, down to the width."""
+    """Nodes chosen from a pool at least twice as wide, with new weights."""
     return ReweightedGrid(kernel, n_components=columns, n_samples=N_SAMPLES, random_state=seed)
 
 
@@ -57,7 +57,7 @@ def _compressed(kernel: Kernel, columns: int, seed: int) -> FeatureMap:
     return HermiteMercer(kernel, n_components=columns, compress=True, random_state=seed)
 
 
-# From a kernel, a number of columns and a seed to a map; named as in `drawing.STYLES`.
+# From a kernel, a number of columns and a seed to a map; named as in `plotting.style.STYLES`.
 CONTENDERS: dict[str, Callable[[Kernel, int, int], FeatureMap]] = {
     "random": _random,
     "Halton": _halton,
@@ -70,7 +70,7 @@ CONTENDERS: dict[str, Callable[[Kernel, int, int], FeatureMap]] = {
 
 
 class Curve(NamedTuple):
-    """A quantity's mean and standard deviation over runs, along x."""
+    """Mean and standard deviation of a quantity over runs, along x."""
 
     x: Floats
     mean: Floats
@@ -82,12 +82,12 @@ class Curve(NamedTuple):
         return Curve(*(part[kept] for part in self))
 
     def draw(self, ax: Any, name: str) -> None:
-        """A line in the style of a map within one standard deviation."""
+        """Draw the mean in the style of a map, in a band of one standard deviation."""
         low, high = self.mean - self.deviation, self.mean + self.deviation
         style.banded(ax, name, self.x, self.mean, low, high)
 
     def crossing(self, level: float) -> float:
-        """Where a falling curve reaches a level, straight in logarithms; NaN out of its range."""
+        """The x at which a falling curve reaches a level, by log-log interpolation, or NaN."""
         log_x, log_y = np.log(self.x), np.log(self.mean)
         if len(log_x) < 2 or not log_y.min() <= np.log(level) <= log_y.max():
             return float("nan")
@@ -112,14 +112,16 @@ def table(
 
 def curve(records: Iterable[Record], x: str, y: str, **where: Any) -> Curve:
     """The curve of `y` along `x` through the records whose fields equal `where`."""
-    found: dict[float, list[float]] = {}
+    values: dict[float, list[float]] = {}
     for record in records:
         if y in record and all(record.get(name) == value for name, value in where.items()):
-            found.setdefault(record[x], []).append(record[y])
-    at = sorted(found)
+            values.setdefault(record[x], []).append(record[y])
+    at = sorted(values)
     return Curve(
         np.array(at, dtype=float),
-        np.array([np.mean(found[value]) for value in at]),
-        np.array([np.std(found[value], ddof=1) if len(found[value]) > 1 else 0.0 for value in at]),
-        np.array([len(found[value]) for value in at], dtype=float),
+        np.array([np.mean(values[place]) for place in at]),
+        np.array(
+            [np.std(values[place], ddof=1) if len(values[place]) > 1 else 0.0 for place in at]
+        ),
+        np.array([len(values[place]) for place in at], dtype=float),
     )

@@ -13,11 +13,11 @@ import numpy.typing as npt
 from sklearn.datasets import fetch_openml, load_digits
 
 from .speech import corpus
-from .speech.corpus import Utterance
+from .speech.utterances import Utterance, select
 
 
 class MissingData(ValueError):
-    """A data set is not there; the message says what to do."""
+    """A data set is missing; the message says where to get it."""
 
 
 class Images(NamedTuple):
@@ -59,13 +59,13 @@ class Data:
                 f"{option} names {named!r}, which is not a folder; name one that holds mnist.npz "
                 f"and timit_sample_frames.npz, or none to use what scikit-learn ships"
             )
-        found = cls(Path(named), fetch)
-        if folder is not None and found.mnist_name() == "digits" and not found._has_speech():
+        data = cls(Path(named), fetch)
+        if folder is not None and data.mnist_name() == "digits" and not data._has_speech():
             raise ValueError(
                 f"--data names {named!r}, which holds neither {_MNIST} nor {_PACKED} nor "
                 f"recordings in TIMIT's layout; name one that does, or none"
             )
-        return found
+        return data
 
     def _file(self, name: str) -> Path | None:
         path = None if self.folder is None else self.folder / name
@@ -128,7 +128,7 @@ class Data:
             return False
 
     def substitute(self) -> str:
-        """What stands in for MNIST, as a sentence; empty where it is there."""
+        """A sentence on what replaces MNIST; empty if MNIST is there."""
         if self.mnist_name() == "MNIST":
             return ""
         where = f"{self.folder} holds no {_MNIST}" if self.folder else "no folder of data is named"
@@ -143,14 +143,14 @@ class Data:
         if path is not None:
             return corpus.read_packed(path)
         self.speech_name()  # refuses where there is nothing
-        found = corpus.read_folder(self.folder or Path())
+        utterances = corpus.read_folder(self.folder or Path())
         for part in ("train", "dev", "test"):
-            if not corpus.select(found, part):
+            if not select(utterances, part):
                 raise ValueError(
                     f"{self.folder} has no speakers for {part}; the corpus has a TRAIN folder, and "
                     f"in TEST the core test set beside others, which are for development"
                 )
-        return found
+        return utterances
 
 
 _MNIST, _PACKED = "mnist.npz", "timit_sample_frames.npz"

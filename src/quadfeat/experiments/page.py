@@ -1,4 +1,4 @@
-"""The page: every figure and claim, what the paper says beside what was measured, in one file."""
+"""The page: every figure and claim of the paper beside its measurement, in one HTML file."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from .cell import Finished, Table, Verdict
+from .cell import Table, Verdict
+from .journal import Finished
 
-_PHONE_POINTS = 450  # in a wider picture, letters of 10 points are below 8 of a phone's 343 pixels
+_PHONE_POINTS = 450  # wider pictures have letters below 8 pixels on a phone, 343 pixels wide
 _BADGES = {True: ("holds", "✓"), False: ("fails", "✗"), None: ("open", "?")}
 
 
@@ -161,7 +162,7 @@ src="data:image/svg+xml;base64,{source}"></a>
 
 
 def _width_class(picture: bytes) -> str:
-    """Of a picture whose letters a phone would make too small: it is moved sideways there."""
+    """The class of a picture that a phone must scroll sideways, lest its letters be too small."""
     width = re.search(rb'<svg[^>]* width="([0-9.]+)pt"', picture)
     return ' class="wide" tabindex="0"' if width and float(width[1]) > _PHONE_POINTS else ""
 
@@ -182,8 +183,8 @@ def _table(table: Table) -> str:
 
 
 def _alt(section: Section) -> str:
-    found = " ".join(f"{v.claim}: {v.measured}." for v in section.verdicts)
-    return f"Plot of {section.title}. {found}"
+    results = " ".join(f"{v.claim}: {v.measured}." for v in section.verdicts)
+    return f"Plot of {section.title}. {results}"
 
 
 def _verdict(verdict: Verdict) -> str:

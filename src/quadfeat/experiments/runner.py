@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..data.atomic import replace
-from ..experiments import NAMES, experiment
 from ..plotting.style import png, svg
-from . import page
-from .cell import Cell, Finished, Journal, Table, Verdict, remaining, run_cell, tables
+from . import NAMES, experiment, page
+from .cell import Cell, Table, Verdict, tables
 from .datasets import Data, MissingData
+from .journal import Finished, Journal, remaining, run_cell
 from .page import Section
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The cells of one experiment, and those of them that are still to be run."""
+    """The cells of one experiment, and those still to be run."""
 
     name: str
     scale: str
@@ -32,7 +32,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One experiment as the page shows it; `why` says why it is not there, or is empty."""
+    """One experiment as the page shows it; `why` says why it is missing, or is empty."""
 
     name: str
     verdicts: list[Verdict]
@@ -45,9 +45,9 @@ class Outcome:
 def plan(
     names: Sequence[str], scale: str, data: Data, out: Path
 ) -> tuple[list[Plan], dict[str, str]]:
-    """What is to be run, and which experiments are left out for want of data, and why.
+    """The plans of experiments, and why others are left out for lack of data.
 
-    A single experiment that lacks its data is an error; one of several is left out.
+    If only one experiment is asked for, missing data is an error.
     """
     plans, left_out = [], {}
     for name in names:
@@ -71,7 +71,7 @@ def has_records(scale: str, out: Path) -> bool:
 
 
 def conclude(scale: str, out: Path, left_out: dict[str, str] | None = None) -> list[Outcome]:
-    """Figures, verdicts and the page, from the records of `out` alone."""
+    """Write figures and page from the records in `out`; return them with the verdicts."""
     outcomes = []
     for name in NAMES:
         module = experiment(name)
@@ -112,5 +112,5 @@ def conclude(scale: str, out: Path, left_out: dict[str, str] | None = None) -> l
 
 
 def command(name: str, scale: str) -> str:
-    """What a reader types to get the records of an experiment."""
+    """The command that makes the records of an experiment."""
     return f"quadfeat reproduce {name} --scale {scale}"

@@ -1,18 +1,23 @@
-"""Kernels: k(x - y), and its spectrum.
+"""Kernels: k(x - y) and its spectrum.
 
-What is true of a kernel (profile, density, moments, bounds of derivatives, name) is said in its
-class, so that adding a kernel touches one file.
+- `base`: the class `Kernel`, which others derive from, and the `Group`s of axes it sums over
+- `stationary`: kernels by a formula: Gaussian, Laplacian, Cauchy, Matern
+- `spectral`: kernels by a density: Spectral, and Smoothed
+- `composite`: sums, products and multiples of kernels
+- `subsets`: sums over subsets of axes: Anova, Convolution
+
+The one rule: a kernel's facts (profile, density, moments, bounds of derivatives, what may be
+stored) are in its class, so adding a kernel touches one file.
 """
 
 from .base import Group, Kernel, same
 from .composite import Product, ProductAxis, Scaled, Sum
-from .spectral import Smoothed, SmoothedAxis, Spectral, SpectralAxis
+from .spectral import Smoothed, Spectral
 from .stationary import Cauchy, Gaussian, Laplacian, Matern
-from .subsets import Anova, AxisKernels, Convolution
+from .subsets import Anova, Convolution
 
 __all__ = [
     "Anova",
-    "AxisKernels",
     "Cauchy",
     "Convolution",
     "Gaussian",
@@ -24,10 +29,7 @@ __all__ = [
     "ProductAxis",
     "Scaled",
     "Smoothed",
-    "SmoothedAxis",
     "Spectral",
-    "SpectralAxis",
     "Sum",
-    "",
     "same",
 ]

@@ -11,12 +11,14 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 
+from .._errors import NoDensity, NoMoments, NotSeparable
 from .._typing import Axes, Floats, Subsets
 from ..numerics import panels
 from ..rules import gauss
 from ..rules.rule import Axis, Rule, axis_key
 
 MOST_DERIVATIVES = 16  # of k, that bounds are known of
+Stored = dict[str, str] | None
 
 
 class Group(NamedTuple):
@@ -39,6 +41,9 @@ class Kernel(BaseEstimator):
     _sum: ClassVar[type[Any]]
     _product: ClassVar[type[Any]]
     _scaled: ClassVar[type[Any]]
+
+    # What each parameter may be, by the names of `storage.kernels`; None if it cannot be saved.
+    stored: ClassVar[Stored] = None
 
     moments: float = np.inf
     edges: Floats = np.zeros(0)  # frequencies that the panels of a density with peaks start from
@@ -71,7 +76,10 @@ class Kernel(BaseEstimator):
         return gauss.gauss(self.density, n, moments=self.moments, edges=self.edges)
 
     def axis(self, i: int) -> Axis:
-        """The one-dimensional kernel of axis i: k is the product of these."""
+        """The one-dimensional kernel of axis i: k is the product of these.
+
+        A kernel that is not such a product raises `NotSeparable`.
+        """
         return self
 
     def axes(self, d: int) -> list[Axis]:
@@ -168,7 +176,7 @@ class Kernel(BaseEstimator):
         """Bounds (d,) of the second derivatives along each axis, off the axis planes; or None."""
         try:
             bounds = np.array([axis.derivative_bounds()[2] for axis in self.axes(d)])
-        except (ValueError, NotImplementedError):  # no product over axes, or no such axis
+        except (NotSeparable, NotImplementedError):  # the second: a kernel without a density
             return None
         return bounds if np.isfinite(bounds).all() else None
 
@@ -192,17 +200,24 @@ class Kernel(BaseEstimator):
                 f"than k(Y, X); fix it first for the rows it is for, as in "
                 f"kernel.resolve(X_train)(X, Y), or give it numbers"
             )
-        groups = resolved.groups(X.shape[1])
-        if len(groups) == 1 and np.array_equal(groups[0].axes, np.arange(X.shape[1])):
-            gram = groups[0].kernel._gram(X, Y)
+        return resolved.gram(X, Y)
+
+    def gram(self, X: Floats, Y: Floats) -> Floats:
+        """`self(X, Y)` of a resolved kernel and float64 rows: nothing is checked."""
+        groups = self.groups(X.shape[1])
+        if len(groups) == 1 and (
+            groups[0].kernel is self or np.array_equal(groups[0].axes, np.arange(X.shape[1]))
+        ):
+            gram = groups[0].kernel.group_gram(X, Y)
             gram *= groups[0].weight
             return gram
         gram = np.zeros((len(X), len(Y)))
         for axes, kernel, weight in groups:
-            gram += weight * kernel._gram(X[:, axes], Y[:, axes])
+            gram += weight * kernel.group_gram(X[:, axes], Y[:, axes])
         return gram
 
-    def _gram(self, X: Floats, Y: Floats) -> Floats:
+    def group_gram(self, X: Floats, Y: Floats) -> Floats:
+        """The Gram matrix of a kernel of one group; `__call__` sums these over groups."""
         gram = np.ones((len(X), len(Y)))
         for i in range(X.shape[1]):
             gram *= self.axis(i).profile(np.abs(X[:, i, None] - Y[None, :, i]))
@@ -212,10 +227,11 @@ class Kernel(BaseEstimator):
         """k at the rows of gaps (n, d): (n,)."""
         total = np.zeros(len(gaps))
         for axes, kernel, weight in self.groups(gaps.shape[1]):
-            total += weight * kernel._at(gaps[:, axes])
+            total += weight * kernel.group_at(gaps[:, axes])
         return total
 
-    def _at(self, gaps: Floats) -> Floats:
+    def group_at(self, gaps: Floats) -> Floats:
+        """k at the rows of gaps for a kernel of one group, (n,); `at` sums these over groups."""
         value = np.ones(len(gaps))
         for i in range(gaps.shape[1]):
             value *= self.axis(i).profile(np.abs(gaps[:, i]))
@@ -240,7 +256,7 @@ def _gauss_rule(axis: Axis, n: int) -> Rule | None:
     """The Gauss rule, which is exact for the moments; None for a tail it takes for too heavy."""
     try:
         return axis.gauss(n)
-    except ValueError:
+    except (NoMoments, NoDensity):
         return _gauss_rule(axis, n - 1) if n > 2 else None
 
 

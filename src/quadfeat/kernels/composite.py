@@ -6,17 +6,18 @@ from collections.abc import Iterable
 from functools import cached_property, reduce
 from itertools import product
 from math import comb
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from .._checks import check_positive
+from .._errors import NoDensity, NotSeparable
 from .._typing import Axes, Floats, Profile, Subsets
 from ..numerics.cosine_transform import CosineTransform
 from ..numerics.panels import POINTS, legendre, search
 from ..rules import gauss
 from ..rules.rule import Axis, Rule
-from .base import Group, Kernel
+from .base import Group, Kernel, Stored
 
 
 def convolution(one: Axis, two: Axis) -> Profile:
@@ -77,6 +78,8 @@ def _size(kernel: Kernel, known: dict[int, int], depth: int = 0) -> int:
 class Sum(Kernel):
     """left + right: the groups of both."""
 
+    stored: ClassVar[Stored] = {"left": "kernel", "right": "kernel"}
+
     def __init__(self, left: Kernel, right: Kernel) -> None:
         self.left = left
         self.right = right
@@ -99,11 +102,13 @@ class Sum(Kernel):
         return self.left.unimodal and self.right.unimodal
 
     def axis(self, i: int) -> Axis:
-        raise ValueError("a sum of kernels does not factor over axes; ask its groups")
+        raise NotSeparable("a sum of kernels does not factor over axes; ask its groups")
 
 
 class Scaled(Kernel):
     """factor * kernel, so that k(0) = factor * kernel(0)."""
+
+    stored: ClassVar[Stored] = {"kernel": "kernel", "factor": "positive"}
 
     def __init__(self, kernel: Kernel, factor: Any) -> None:
         self.kernel = kernel
@@ -128,7 +133,7 @@ class Scaled(Kernel):
         return self.kernel.unimodal
 
     def axis(self, i: int) -> Axis:
-        raise ValueError("a scaled kernel has k(0) != 1; ask its groups for the factors")
+        raise NotSeparable("a scaled kernel has k(0) != 1; ask its groups for the factors")
 
 
 class Product(Kernel):
@@ -136,6 +141,8 @@ class Product(Kernel):
 
     Its spectrum is the convolution of theirs, so a frequency is the sum of two.
     """
+
+    stored: ClassVar[Stored] = {"left": "kernel", "right": "kernel"}
 
     def __init__(self, left: Kernel, right: Kernel) -> None:
         self.left = left
@@ -170,7 +177,7 @@ class Product(Kernel):
         return self.left.unimodal and self.right.unimodal
 
     def axis(self, i: int) -> Axis:
-        raise ValueError("a product of kernels is asked for its groups, which factor over axes")
+        raise NotSeparable("a product of kernels is asked for its groups, which factor over axes")
 
 
 class _Placed(NamedTuple):
@@ -218,12 +225,14 @@ class _ProductTerm(Kernel):
         nodes[:, self.right.axes] += self.right.kernel.spectrum(U[:, split:])
         return nodes
 
-    def _gram(self, X: Floats, Y: Floats) -> Floats:
+    def group_gram(self, X: Floats, Y: Floats) -> Floats:
         (left, some), (right, others) = self.left, self.right
-        return left._gram(X[:, some], Y[:, some]) * right._gram(X[:, others], Y[:, others])
+        return left.group_gram(X[:, some], Y[:, some]) * right.group_gram(
+            X[:, others], Y[:, others]
+        )
 
-    def _at(self, gaps: Floats) -> Floats:
-        return self.left.kernel._at(gaps[:, self.left.axes]) * self.right.kernel._at(
+    def group_at(self, gaps: Floats) -> Floats:
+        return self.left.kernel.group_at(gaps[:, self.left.axes]) * self.right.kernel.group_at(
             gaps[:, self.right.axes]
         )
 
@@ -279,7 +288,7 @@ class ProductAxis(Kernel):
     def _convolution(self) -> Profile:
         # A profile that is known as an integral has the rounding of one, however far it falls.
         if isinstance(self.left, ProductAxis) or isinstance(self.right, ProductAxis):
-            raise ValueError(
+            raise NoDensity(
                 "a product of three or more kernels, one of which is Smoothed or Spectral, has "
                 "no density to make this rule from; use rule='gauss' or RandomFourier, or smooth "
                 "the product as a whole: Smoothed(k1 * k2 * k3, width)"

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from .._checks import check_positive
+from .._errors import NoDensity
 from .._typing import Axes, Floats, Subsets
 from ..numerics import panels
 from ..numerics.cosine_transform import CosineTransform
 from ..numerics.panels import search
 from ..rules.rule import Axis
-from .base import Group, Kernel
+from .base import Group, Kernel, Stored
 from .composite import ProductAxis
 from .stationary import Gaussian
 
@@ -131,6 +132,8 @@ class Smoothed(Kernel):
     them. `introduced_error` tells how far the smoothed kernel is from the original.
     """
 
+    stored: ClassVar[Stored] = {"kernel": "kernel", "width": "positive"}
+
     def __init__(self, kernel: Kernel, width: float = 0.25) -> None:
         self.kernel = kernel
         self.width = width
@@ -198,7 +201,7 @@ class SmoothedAxis(Kernel):
         self._transform = CosineTransform(self._damped, self.edges)
         self._mass = float(self._transform(np.zeros(1))[0])
         if isinstance(base, ProductAxis) and self._mass < _LEAST:
-            raise ValueError(
+            raise NoDensity(
                 f"width={width} leaves {self._mass:.2g} of the spectrum of a product, which is "
                 f"known to rounding only; a smaller width, or smoothing its factors, will do"
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import e, factorial, prod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,16 +12,18 @@ from scipy.spatial.distance import cdist, pdist
 from sklearn.base import clone
 
 from .._checks import check_positive
+from .._errors import NotSeparable
 from .._typing import Axes, Floats, Subsets
 from ..rules import gauss
 from ..rules.rule import Axis, Rule
-from .base import MOST_DERIVATIVES, Kernel
+from .base import MOST_DERIVATIVES, Kernel, Stored
 
 
 # --- kernels with a gamma ----------------------------------------------------------------------
 class _GammaKernel(Kernel):
     """A kernel whose scale is `gamma`: a number, one per axis, "scale" or "median"."""
 
+    stored: ClassVar[Stored] = {"gamma": "gamma"}
     gamma: Any
     _metric = "sqeuclidean"  # gamma is the inverse of this distance
 
@@ -174,14 +176,14 @@ class Gaussian(_GammaKernel):
     def rotation_invariant(self) -> bool:
         return True
 
-    def _gram(self, X: Floats, Y: Floats) -> Floats:
+    def group_gram(self, X: Floats, Y: Floats) -> Floats:
         square, near = _squared_distances(self._columns(X), self._columns(Y))
         if not near.all():
             square[~near] = cdist(self._columns(X[~near]), self._columns(Y), "sqeuclidean")
         np.negative(square, out=square)
         return np.exp(square, out=square)
 
-    def _at(self, gaps: Floats) -> Floats:
+    def group_at(self, gaps: Floats) -> Floats:
         return np.exp(-np.einsum("ij,ij->i", self._columns(gaps), self._columns(gaps)))
 
 
@@ -233,7 +235,7 @@ class Laplacian(_GammaKernel):
     def derivative_bounds(self) -> Floats:
         return np.asarray(float(self.gamma) ** np.arange(MOST_DERIVATIVES + 1))
 
-    def _gram(self, X: Floats, Y: Floats) -> Floats:
+    def group_gram(self, X: Floats, Y: Floats) -> Floats:
         return np.exp(-cdist(self._columns(X), self._columns(Y), "cityblock"))
 
 
@@ -269,6 +271,8 @@ class Matern(_GammaKernel):
     kernel; as nu grows both tend to `Gaussian(gamma)`.
     """
 
+    stored: ClassVar[Stored] = {"nu": "positive", "gamma": "gamma", "product": "flag"}
+
     def __init__(self, nu: float = 1.5, gamma: Any = 1.0, product: bool = False) -> None:
         self.nu = nu
         self.gamma = gamma
@@ -284,7 +288,7 @@ class Matern(_GammaKernel):
 
     def axis(self, i: int) -> Axis:
         if not self.product:
-            raise ValueError(
+            raise NotSeparable(
                 "the isotropic Matern kernel does not factor over axes, so it has no grid; use "
                 "Matern(nu, gamma, product=True), or RandomFourier, QuasiRandomFourier or "
                 "OrthogonalFourier"
@@ -342,15 +346,15 @@ class Matern(_GammaKernel):
         normal = special.ndtri(U[:, :-1]) * np.sqrt(2 * np.asarray(self.gamma))
         return normal * np.sqrt(2 * self.nu / np.maximum(chi, np.finfo(float).tiny))
 
-    def _gram(self, X: Floats, Y: Floats) -> Floats:
+    def group_gram(self, X: Floats, Y: Floats) -> Floats:
         if self.product:
-            return super()._gram(X, Y)
+            return super().group_gram(X, Y)
         root = np.sqrt(2.0)
         return _matern(root * cdist(self._columns(X), self._columns(Y)), float(self.nu))
 
-    def _at(self, gaps: Floats) -> Floats:
+    def group_at(self, gaps: Floats) -> Floats:
         if self.product:
-            return super()._at(gaps)
+            return super().group_at(gaps)
         return _matern(np.sqrt(2.0) * np.linalg.norm(self._columns(gaps), axis=1), float(self.nu))
 
 

@@ -10,16 +10,17 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import product
 from math import comb
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import RandomState
 from sklearn.utils import check_random_state
 
 from .._checks import check_positive, check_seed
+from .._errors import NotSeparable
 from .._typing import Axes, Floats, Subsets
 from ..rules.rule import Axis
-from .base import Group, Kernel
+from .base import Group, Kernel, Stored
 from .stationary import Gaussian
 
 
@@ -93,7 +94,7 @@ class _SubsetKernel(Kernel):
         return all(kernel.unimodal for kernel in bases)
 
     def axis(self, i: int) -> Axis:
-        raise ValueError("a sum over subsets of axes does not factor over axes; ask its groups")
+        raise NotSeparable("a sum over subsets of axes does not factor over axes; ask its groups")
 
 
 class Anova(_SubsetKernel):
@@ -117,6 +118,8 @@ class Anova(_SubsetKernel):
     >>> kernel.rank, kernel.degree, kernel.size
     (2, 2, 2)
     """
+
+    stored: ClassVar[Stored] = {"base": "kernels", "subsets": "subsets", "weights": "weights"}
 
     def __init__(self, base: Any, subsets: Any, weights: Any = None) -> None:
         self.base = base
@@ -228,6 +231,13 @@ class Convolution(_SubsetKernel):
     576
     """
 
+    stored: ClassVar[Stored] = {
+        "shape": "counts",
+        "window": "counts",
+        "stride": "counts",
+        "base": "kernel or None",
+    }
+
     def __init__(
         self, shape: Any, window: Any, stride: Any = 1, base: Kernel | None = None
     ) -> None:
@@ -247,7 +257,7 @@ class Convolution(_SubsetKernel):
         ]
 
     def geometry(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-        """shape, and window and stride with one number per direction; checked."""
+        """Checked `shape`, `window` and `stride`, the last two with one number per direction."""
         shape = tuple(np.atleast_1d(self.shape).tolist())
         if not 1 <= len(shape) <= 3 or not all(isinstance(n, int) and n > 0 for n in shape):
             raise ValueError(

@@ -1,7 +1,18 @@
 """Maps: scikit-learn transformers whose inner products are a kernel.
 
-Each class names a construction; `FeatureMap` owns `fit` and `transform`. `KernelFeatures` chooses
-among all maps.
+- `base`: `FeatureMap`, which owns `fit`, `transform`, `error` and `certificate`.
+- `fourier`: `FourierMap`, cosines and sines at the nodes of a rule; plans from rules.
+- `grids`: rules that do not depend on the rows: dense, sparse, subsampled, polynomially exact.
+- `learned_grids`: rules fitted to the rows: reweighted, polished, framed.
+- `random`: random, orthogonal, quasi-random and spherical-radial nodes.
+- `expansions`: `HermiteMercer` and `Landmarks`, expansions around the data.
+- `chooser`: `KernelFeatures`, which tries the others and keeps the best.
+- `validation`: training and validation rows, and the trial of a candidate.
+- `report`: what was tried, and which trial wins.
+
+One rule: a map names a construction and stores its parameters; numerics live in `constructions`. No
+final class overrides `fit` or `transform`. For other rooms a map also has `check_parameters`,
+`write` and `features_of` (validated rows), `dense_rows`, `moved_to`, `origin` and `first_index`.
 """
 
 from .base import FeatureMap

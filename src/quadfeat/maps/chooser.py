@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
 
 from .. import _rows
-from .._checks import check_choice, check_count, check_positive, generator, require
+from .._checks import (
+    Constraint,
+    check_choice,
+    check_count,
+    check_positive,
+    generator,
+    optional,
+    require,
+)
+from .._errors import NoCertificate, NoDensity, NotSeparable
 from .._rows import corners
 from .._typing import Floats, Matrix
 from ..accuracy.axis_cells import ROUNDING
@@ -22,38 +32,38 @@ from ..kernels.base import Kernel
 from ..kernels.stationary import Gaussian
 from ..numerics import principal_frame
 from .base import FeatureMap
-from .expansions import ExpansionMap, HermiteMercer, Landmarks, compressors
+from .expansions import ExpansionMap, HermiteMercer, Landmarks, compression_rows
 from .fourier import FourierMap, reaches
 from .grids import DenseGrid
 from .learned_grids import FramedGrid, ReweightedGrid
 from .random import OrthogonalFourier, QuasiRandomFourier, RandomFourier, SphericalRadial
 from .report import Report, Trial, choose, refused
-from .validation import ValidationRows, cost_per_row, split_rows, try_candidate, weighted_order
+from .validation import Split, ValidationRows, cost_per_row, try_candidate
 
-_LEARNERS = 4000  # rows that candidates learn from before one is chosen
-_MOST_LEARNERS = 20_000  # rows that the chosen one learns from
-_LAST = 50  # one in so many rows is held out when the chosen map learns from all others
-_FEWEST = 16  # but so many of them, if there are
-_REWEIGHTED = 1024  # columns beyond which the best weights of a pool take minutes
-_SCREENED = 256  # columns from which candidates are tried with fewer columns first
+_TRAINING_ROWS = 4000  # that candidates are fitted on before one is chosen
+_REFIT_ROWS = 20_000  # that the chosen map is fitted on, at most
+_REFIT_SHARE = 50  # one in so many rows is held out from that fit,
+_REFIT_FEWEST = 16  # and at least so many, if there are
+_MOST_REWEIGHTED = 1024  # columns beyond which the best weights of a pool take minutes
+_SCREENED = 256  # columns from which candidates are first tried with fewer columns,
 _FEW_COLUMNS = 128  # at most so many
-_FAR_BEHIND = 2.0  # times the error of another, that no more columns make up for
+_FAR_BEHIND = 2.0  # times the error of another map, which more columns do not make up for
 
 
 class KernelFeatures(FeatureMap):
     """The front door: tries the constructions that make sense and keeps the best.
 
-    Candidates are judged on pairs of rows that they did not learn from, and what is returned is
-    the map that was judged: `report_` has its errors over all pairs and over those of typical rows,
-    the inner 99%. The least error of all pairs wins, among maps that err no more on typical pairs
-    than landmarks do (by a tenth), so that no far row decides. Where several are within 20% of it,
-    the cheapest transform, if it saves a tenth; at the same cost and within a tenth of the error,
-    one that learns nothing of rows that may mislead. From 256 columns on, costly candidates that
-    a quarter of the columns show to be far behind a cheap one are left out.
+    Candidates are compared on pairs of validation rows, which they were not fitted on, and the map
+    returned is the one that was measured: `report_` has its errors over all pairs and over pairs of
+    typical rows, the inner 99%. The least error of all pairs wins, among maps whose error on
+    typical pairs is at most 1.1 times that of landmarks, so that no far row decides. Among maps
+    within 20% of the least error, the cheapest transform wins if it saves a tenth; at the same cost
+    and within a tenth of the error, a map that does not depend on the data. From 256 columns on,
+    costly candidates that are far behind a cheap one at a quarter of the columns are left out.
 
-    A quarter of the rows, at most 1000, are to judge on. Of fewer than 20,000, a chosen expansion
-    learns again from all but 2%, typical ones, and is judged again on them. With fewer
-    than 20 rows none can be spared, and the report says that errors are of its own rows.
+    A quarter of the rows, at most 1000, are validation rows. With fewer than 20,000 rows, a chosen
+    expansion is fitted again on all but 2%, typical ones, and measured again on these. Fewer than
+    20 rows are all used for both, and the report says so.
 
     Parameters
     ----------
@@ -61,21 +71,26 @@ class KernelFeatures(FeatureMap):
     n_components : int or None
         Columns; None is 256, or what `tol` needs up to `max_components`.
     tol : float or None
-        The error, relative to k(0), that the map must stay below: proven over the box of the data
-        where a grid can be certified, else with 95% confidence for at least 99.9% of pairs;
-        `report_.reason` tells which. An error says so if no map within the width does.
-    max_components : int
+        The largest error, relative to k(0): proven over the box of the data where a grid can be
+        certified, else with 95% confidence for at least 99.9% of pairs; `report_.reason` says
+        which. `fit` raises a ValueError if no map within the width meets it.
+    max_components : int, columns, at most, where `tol` chooses them
     shift_invariant : bool
-        Only maps whose kernel depends on x - y alone: they serve data that moves away from what
-        `fit` saw, and cost more error where it does not.
+        Only maps whose approximate kernel depends on x - y alone: for data that moves away from
+        the rows of `fit`; more error where it does not.
     criterion : "rms" or "max"
-        Judge by the RMS error, or by the largest.
+        Compare candidates by the RMS error, or by the largest.
     random_state : int, RandomState or None
 
     Attributes
     ----------
-    map_ : the fitted map
-    report_ : what was tried and why this was chosen
+    map_ : FeatureMap, the fitted map that was chosen
+    report_ : Report, what was tried and why this was chosen
+    kernel_ : Kernel, with its numbers resolved on X
+    signs_ : (n_columns_,), +1 or -1 per column: those of `map_`
+    n_columns_ : int, columns of the features
+    n_features_in_ : int, columns of X
+    feature_names_in_ : (n_features_in_,), names of the columns of X, if all have one
 
     Examples
     --------
@@ -106,12 +121,16 @@ class KernelFeatures(FeatureMap):
         self.criterion = criterion
         self.random_state = random_state
 
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        "n_components": optional(partial(check_count, example=256)),
+        "max_components": partial(check_count, example=8192),
+        "tol": optional(partial(check_positive, example="1e-3")),
+        "criterion": partial(check_choice, choices=("rms", "max")),
+    }
+
     def _check(self) -> None:
-        if self.n_components is not None:
-            check_count("n_components", self.n_components, example=256)
-        check_count("max_components", self.max_components, example=8192)
+        super()._check()
         if self.tol is not None:
-            check_positive("tol", self.tol, example="1e-3")
             if self.tol >= 1:
                 raise ValueError(
                     f"tol={self.tol:g} is an error relative to k(0), of which nothing is left at "
@@ -122,7 +141,6 @@ class KernelFeatures(FeatureMap):
                     f"tol={self.tol:g} is below the {ROUNDING:.1g} of k(0) that rounding leaves; "
                     f"give a larger one such as 1e-12"
                 )
-        check_choice("criterion", self.criterion, ("rms", "max"))
 
     def _build(self, X: Matrix) -> int:
         return self._build_on(X, X)
@@ -132,7 +150,7 @@ class KernelFeatures(FeatureMap):
         if self.tol is None:
             self.map_, self.report_ = self._best(rows, self.n_components or 256, rng)
         else:
-            # Where rows of a sparse X were left out, what is proven is proven for its whole box.
+            # Some rows of a sparse X may be left out; proofs hold for the box of all of them.
             spanning = rows if len(rows) == X.shape[0] else corners(X)
             self.map_, self.report_ = self._within(rows, spanning, self.tol, rng)
         self.signs_ = self.map_.signs_
@@ -140,70 +158,85 @@ class KernelFeatures(FeatureMap):
 
     def _best(self, X: Matrix, width: int, rng: np.random.Generator) -> tuple[FeatureMap, Report]:
         """The best map of a width, and what was tried."""
-        distance = principal_frame.distances(X)
-        held_out, weights, stands_for = split_rows(distance, rng)
-        near = principal_frame.typical(distance)
-        unseen = len(held_out) > 0
-        rows = held_out if unseen else np.arange(len(X))
-        judges = ValidationRows.of(self.kernel_, X[rows], weights, near[rows])
-        others = weighted_order(stands_for, rng)
-        learners = X[np.sort(others[:_LEARNERS])]
-        lessons = self._lessons(X, stands_for)
-        final = tuple(lessons)
+        split = Split.of(X, rng)
+        validation = split.validation(self.kernel_)
+        shared = self._shared_fits(X, split.row_weights)
+        final = tuple(shared)  # these classes are fitted on all training rows: no refit
         seed = int(rng.integers(2**31 - 1))
-        outclassed = self._outclassed(width, seed, learners, lessons, judges)
-        trials, fitted = [], {}
-        for name, candidate in self._candidates(X.shape[1], width, seed):
-            rows_for = learners
-            if isinstance(candidate, final) and candidate.compress:
-                rows_for = X[np.sort(others[: compressors(width)])]
-            if name in outclassed:
-                trials.append(refused(name, outclassed[name]))
-                continue
-            trials.append(try_candidate(name, candidate, rows_for, lessons, judges))
-            if not trials[-1].note:
-                fitted[name] = candidate
-        learned = {
+        trials, fitted = self._try_all(width, seed, split, shared, validation)
+        data_dependent = {
             name
             for name, candidate in fitted.items()
             if isinstance(candidate, ExpansionMap | ReweightedGrid | FramedGrid)
         }
-        report = choose(trials, self.criterion, "it did not see" if unseen else "of X", learned)
+        rows = "it did not see" if split.any_held_out else "of X"
+        report = choose(trials, self.criterion, rows, data_dependent)
         chosen = fitted[report.chosen]
-        told = f"{len(rows)} rows that no map learned from"
-        if not unseen:
-            told = f"the {len(rows)} rows that maps learned from, too few to hold any out"
+        count = len(validation.rows)
+        judges = f"{count} rows that no map learned from"
+        if not split.any_held_out:
+            judges = f"the {count} rows that maps learned from, too few to hold any out"
         elif isinstance(chosen, ExpansionMap) and not isinstance(chosen, final):
-            # More rows are better for these, the outermost above all: those are not spared. The
-            # others are a plain sample of the typical ones, or the report would flatter.
-            inner = near[held_out]
-            chance = weights[inner] / weights[inner].sum()
-            size = min(len(chance), max(len(X) // _LAST, _FEWEST))
-            last = np.sort(rng.choice(held_out[inner], size, replace=False, p=chance))
-            rest = rng.permutation(np.delete(np.arange(len(X)), last))[:_MOST_LEARNERS]
-            few = ValidationRows.of(self.kernel_, X[last], np.ones(size), near[last])
-            again = clone(chosen)
-            trial = try_candidate(report.chosen, again, X[np.sort(rest)], {}, few)
+            again, trial, size = self._refitted(chosen, report.chosen, split, rng)
             if not trial.note:
                 chosen = again
                 trials = [trial if each.name == trial.name else each for each in trials]
-                told += (
+                judges += (
                     f"; of the chosen one, which then learned from all but {size} typical ones, "
                     f"pairs of these"
                 )
         share = f"{principal_frame.TYPICAL:.0%}"
-        told = f"Errors of pairs of {told}; typical ones are of the inner {share} of rows"
-        return chosen, replace(report, trials=tuple(trials), judges=told)
+        judges = f"Errors of pairs of {judges}; typical ones are of the inner {share} of rows"
+        return chosen, replace(report, trials=tuple(trials), judges=judges)
+
+    def _try_all(
+        self,
+        width: int,
+        seed: int,
+        split: Split,
+        shared: dict[type, Any],
+        validation: ValidationRows,
+    ) -> tuple[list[Trial], dict[str, FeatureMap]]:
+        """The trial of every candidate, and the fitted candidates by name."""
+        training, final = split.training(_TRAINING_ROWS), tuple(shared)
+        left_out = self._outclassed(width, seed, training, shared, validation)
+        trials, fitted = [], {}
+        for name, candidate in self._candidates(split.X.shape[1], width, seed):
+            if name in left_out:
+                trials.append(refused(name, left_out[name]))
+                continue
+            rows = training
+            if isinstance(candidate, final) and candidate.compress:
+                rows = split.training(compression_rows(width))
+            trials.append(try_candidate(name, candidate, rows, shared, validation))
+            if not trials[-1].note:
+                fitted[name] = candidate
+        return trials, fitted
+
+    def _refitted(
+        self, chosen: FeatureMap, name: str, split: Split, rng: np.random.Generator
+    ) -> tuple[FeatureMap, Trial, int]:
+        """The chosen map fitted on more rows, its trial, and the number of validation rows.
+
+        Expansions gain from more rows, the outermost above all.
+        """
+        size = max(len(split.X) // _REFIT_SHARE, _REFIT_FEWEST)
+        last, rest = split.again(size, _REFIT_ROWS, rng)
+        validation = ValidationRows.of(
+            self.kernel_, split.X[last], np.ones(len(last)), split.typical[last]
+        )
+        again = clone(chosen)
+        return again, try_candidate(name, again, split.X[rest], {}, validation), len(last)
 
     def _outclassed(
         self,
         width: int,
         seed: int,
-        learners: Matrix,
-        lessons: dict[type, Any],
-        judges: ValidationRows,
+        training: Matrix,
+        shared: dict[type, Any],
+        validation: ValidationRows,
     ) -> dict[str, str]:
-        """Costly candidates that fewer columns show to be no match for others, and why.
+        """Costly candidates that are clearly behind others at fewer columns, and why.
 
         As measured by benchmarks/accuracy.py: what compression leaves of the error of
         `HermiteMercer` hardly changes with the columns, and landmarks gain on both with them.
@@ -212,47 +245,44 @@ class KernelFeatures(FeatureMap):
             return {}
         few = min(width // 4, _FEW_COLUMNS)
         common: dict[str, Any] = {"n_components": few, "random_state": seed}
-        plain = try_candidate("", HermiteMercer(self.kernel_, **common), learners, lessons, judges)
+
+        def trial(candidate: FeatureMap, shared: dict[type, Any]) -> Trial:
+            return try_candidate("", candidate, training, shared, validation)
+
+        plain = trial(HermiteMercer(self.kernel_, **common), shared)
         if plain.note:
             return {}
-        pool = HermiteMercer(self.kernel_, compress=True, **common)
-        compressed = try_candidate("", pool, learners, lessons, judges)
-        points = Landmarks(self.kernel_, compress=True, **common)
-        landmarks = try_candidate("", points, learners, {}, judges)
-
-        def behind(one: Trial, other: Trial, times: float) -> bool:
-            pairs = ((each.rms, each.typical, each.max) for each in (one, other))
-            return all(own >= times * theirs for own, theirs in zip(*pairs, strict=True))
-
-        found = {}
-        if behind(compressed, plain, 0.95):
-            found["HermiteMercer(compress=True)"] = f"no better than without, at {few} columns"
-        elif behind(compressed, landmarks, _FAR_BEHIND):
-            found["HermiteMercer(compress=True)"] = f"far behind Landmarks at {few} columns"
-        if behind(landmarks, plain, _FAR_BEHIND):
+        compressed = trial(HermiteMercer(self.kernel_, compress=True, **common), shared)
+        landmarks = trial(Landmarks(self.kernel_, compress=True, **common), {})
+        left_out = {}
+        if _behind(compressed, plain, 0.95):
+            left_out["HermiteMercer(compress=True)"] = f"no better than without, at {few} columns"
+        elif _behind(compressed, landmarks, _FAR_BEHIND):
+            left_out["HermiteMercer(compress=True)"] = f"far behind Landmarks at {few} columns"
+        if _behind(landmarks, plain, _FAR_BEHIND):
             for name in ("Landmarks(compress=True)", "Landmarks"):
-                found[name] = f"far behind HermiteMercer at {few} columns"
-        return found
+                left_out[name] = f"far behind HermiteMercer at {few} columns"
+        return left_out
 
-    def _lessons(self, X: Matrix, stands_for: Floats) -> dict[type, Any]:
-        """What candidates learn from all rows but those to judge on, by class.
+    def _shared_fits(self, X: Matrix, row_weights: Floats) -> dict[type, Any]:
+        """Fits that candidates of a class share, by class: on all rows but the validation rows.
 
-        Where these are few among many, what is learnt of the others, which stand for them, is
-        learnt for good.
+        Only where X has so many rows that the validation rows are not missed: these fits are
+        final, and not repeated on more rows.
         """
         if self.shift_invariant or len(X) < mercer.MANY or X.shape[1] > _rows.WIDE:
             return {}
-        try:
-            return {HermiteMercer: mercer.framing(self.kernel_, X, stands_for)}
-        except ValueError:  # not for this kernel, as its trial will tell
-            return {}
+        groups = self.kernel_.groups(X.shape[1])
+        if any(group.kernel.gaussian_scale(len(group.axes)) is None for group in groups):
+            return {}  # HermiteMercer is for Gaussian kernels, as its trial will tell
+        return {HermiteMercer: mercer.fit_frames(self.kernel_, X, row_weights)}
 
     def _within(
         self, X: Matrix, spanning: Matrix, tol: float, rng: np.random.Generator
     ) -> tuple[FeatureMap, Report]:
         """The smallest map found that meets a tolerance, by proof or by confidence.
 
-        Proofs are over the region that the rows of `spanning` span; X is learnt and judged from.
+        Proofs hold over the box of the rows of `spanning`; X is for training and validation.
         """
         limit = self.max_components if self.n_components is None else self.n_components
         grid = self._certified_grid(spanning, tol, limit)
@@ -263,23 +293,25 @@ class KernelFeatures(FeatureMap):
                 "DenseGrid", grid.n_columns_, value, value, cost_per_row(grid), typical=value
             )
             return grid, Report((trial,), "DenseGrid", reason, "Errors are proven for all pairs")
-        widths = [limit] if self.n_components is not None else _doubling(16, limit)
-        order = rng.permutation(len(X))
-        unseen, seen = X[order[: len(X) // 4]], X[order[len(X) // 4 :]]
-        if len(unseen) < 2:
+        if len(X) < 8:
             raise ValueError(
                 f"tol={tol:g} cannot be checked on {len(X)} rows; give at least 8, or tol=None"
             )
+        return self._within_with_confidence(X, tol, limit, rng)
+
+    def _within_with_confidence(
+        self, X: Matrix, tol: float, limit: int, rng: np.random.Generator
+    ) -> tuple[FeatureMap, Report]:
+        """The narrowest best map whose error on a quarter of X meets a tolerance."""
+        widths = [limit] if self.n_components is not None else _doubling(16, limit)
+        # Any of the widths may be taken by mistake: 5% are for all of them together.
+        confidence = 1 - 0.05 / len(widths)
+        order = rng.permutation(len(X))
+        held_out, training = X[order[: len(X) // 4]], X[order[len(X) // 4 :]]
         reached = []
         for width in widths:
-            chosen, report = self._best(seen, width, rng)
-            # Any of the widths may be taken by mistake: 5% are for all of them together.
-            error = chosen.error(
-                unseen.astype(np.float64),
-                n_pairs=10_000,
-                confidence=1 - 0.05 / len(widths),
-                random_state=rng,
-            )
+            chosen, report = self._best(training, width, rng)
+            error = chosen._error_of_pairs(held_out.astype(np.float64), 10_000, confidence, rng)
             reached.append((error.quantile_limits[0.999], width, report.chosen))
             if error.quantile_limits[0.999] <= tol:
                 reason = (
@@ -299,9 +331,11 @@ class KernelFeatures(FeatureMap):
         try:
             region = Region.of(X)
             counts = GridSearch(self.kernel_, region, reaches(X)).fewest(tol, limit=limit)
-        except ValueError:  # no grid for this kernel
+        except (NotSeparable, NoDensity, NoCertificate):  # no certified grid for this kernel
             return None
-        return None if counts is None else DenseGrid(self.kernel_, n_points=counts).fit(X)
+        return (
+            None if counts is None else DenseGrid(self.kernel_, n_points=counts)._fit_validated(X)
+        )
 
     def _restored_columns(self) -> int:
         same = self.map_.n_features_in_ == self.n_features_in_
@@ -310,8 +344,16 @@ class KernelFeatures(FeatureMap):
         self.signs_ = self.map_.signs_
         return self.map_.n_columns_
 
+    def moved_to(self, origin: Floats) -> Self:
+        """As of every map, with `map_`, which may be used by itself."""
+        self.map_.moved_to(origin)
+        return super().moved_to(origin)
+
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
         self.map_._evaluate(X, out)
+
+    def _largest_factor(self) -> float:
+        return self.map_._largest_factor()
 
     def _certify(self, region: Region, X: Floats | None) -> Certificate:
         return self.map_._certify(region, X)
@@ -323,17 +365,18 @@ class KernelFeatures(FeatureMap):
         return self.map_._largest_error(X, Y)
 
     def _candidates(self, d: int, p: int, seed: int) -> Iterator[tuple[str, FeatureMap]]:
+        """Constructions that suit the kernel, with p columns of d features, by name."""
         kernel = self.kernel_
         common: dict[str, Any] = {"n_components": p, "random_state": seed}
         one_group = len(self._groups) == 1
         gaussian = isinstance(kernel, Gaussian)
         if not self.shift_invariant:
-            # The compressed ones first: the plain ones learn from what was drawn for them.
+            # The compressed maps first: the plain ones share the points drawn for them.
             if p <= 512:
                 yield "HermiteMercer(compress=True)", HermiteMercer(kernel, compress=True, **common)
             yield "HermiteMercer", HermiteMercer(kernel, **common)
-            # Nearly as many points as learners would interpolate them, at p^2 per row.
-            if len(self._groups) <= 100 and p <= _LEARNERS // 2:
+            # Nearly as many points as training rows would interpolate them, at p^2 per row.
+            if len(self._groups) <= 100 and p <= _TRAINING_ROWS // 2:
                 if p <= 512:
                     yield "Landmarks(compress=True)", Landmarks(kernel, compress=True, **common)
                 yield "Landmarks", Landmarks(kernel, **common)
@@ -348,7 +391,7 @@ class KernelFeatures(FeatureMap):
             yield "OrthogonalFourier(structured=True)", structured
         halton = QuasiRandomFourier(kernel, sequence="halton", **common)
         yield "QuasiRandomFourier(sequence='halton')", halton
-        if p <= _REWEIGHTED:
+        if p <= _MOST_REWEIGHTED:
             yield "ReweightedGrid", ReweightedGrid(kernel, **common)
         if not one_group:
             return
@@ -359,17 +402,23 @@ class KernelFeatures(FeatureMap):
             return
         yield "SphericalRadial", SphericalRadial(kernel, **common)
         start = _start(d, p)
-        moved = ReweightedGrid(kernel, pool=start, polish=True, **common)
-        yield f"ReweightedGrid(pool={type(start).__name__}, polish=True)", moved
+        polished = ReweightedGrid(kernel, pool=start, polish=True, **common)
+        yield f"ReweightedGrid(pool={type(start).__name__}, polish=True)", polished
 
 
 def _start(d: int, p: int) -> FourierMap:
-    """Where nodes that are then moved start best: as measured by benchmarks/accuracy.py."""
+    """The best start for nodes that are polished, as measured by benchmarks/accuracy.py."""
     if d <= 5:
         return FramedGrid(n_components=p)
     if d <= 40:
         return QuasiRandomFourier(n_components=4 * p)
     return OrthogonalFourier(n_components=p)
+
+
+def _behind(one: Trial, other: Trial, times: float) -> bool:
+    """Whether one has at least `times` the RMS, typical and largest error of another."""
+    errors = ((trial.rms, trial.typical, trial.max) for trial in (one, other))
+    return all(mine >= times * theirs for mine, theirs in zip(*errors, strict=True))
 
 
 def _doubling(low: int, high: int) -> list[int]:

@@ -9,36 +9,37 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _engine
-from .._checks import check_columns, check_count, check_memory, generator, require
+from .._checks import check_columns, check_memory, generator, require
 from .._engine.plans import MercerBasis
+from .._errors import NoCertificate
 from .._typing import Floats, Matrix
 from ..accuracy.axis_cells import ROUNDING
 from ..accuracy.certificate import Certificate
 from ..accuracy.region import Region
 from ..constructions import compression, landmarks, mercer
 from ..constructions.landmarks import LandmarkBasis, PointDraw
-from ..constructions.mercer import Framing
+from ..constructions.mercer import FittedFrames
 from ..kernels.base import Kernel
-from .base import FeatureMap
+from .base import COLUMNS, FeatureMap
 
 
-def compressors(p: int) -> int:
-    """Rows that a compression to p columns learns from: ten a column of its pool, within limits."""
+def compression_rows(p: int) -> int:
+    """Rows that a compression to p columns is fitted on: 40 per column, 10,000 to 20,000."""
     return min(max(10_000, 40 * p), 20_000)
 
 
 class ExpansionMap(FeatureMap):
-    """A map around the data: k - z.z is positive semi-definite, so a residual bounds its error.
+    """An expansion around the data: k - z.z is positive semi-definite, so a residual bounds it.
 
-    A row infinitely far from the data, whose kernel with every row of it is 0, has features 0 and
-    the residual k(0); no value of X is too large for `transform`.
+    A row infinitely far from the data has features 0 and the residual k(0); no value of X is too
+    large for `transform`.
 
-    A final subclass names what it learns from the rows whether compressed or not, and the basis it
-    makes of that.
+    A final subclass has two steps: `_shared_fit`, the same whether compressed or not, and `_basis`,
+    which makes the basis of it.
     """
 
     basis_: MercerBasis | LandmarkBasis
-    _lessons: dict[type, Any] | None = None
+    _shared_fits: dict[type, Any] | None = None
 
     def __init__(
         self,
@@ -53,46 +54,49 @@ class ExpansionMap(FeatureMap):
         self.compress = compress
         self.random_state = random_state
 
-    _most_columns = 2**16  # some minutes, as are 2**11 compressed ones of a wider pool
+    _most_columns = 2**16  # takes minutes, as do 2**11 compressed columns
+
+    _constraints = COLUMNS
 
     def _check(self) -> None:
-        check_count("n_components", self.n_components, example=256)
+        super()._check()
         if self.compress:
             maker = f"{type(self).__name__}(compress=True)"
             check_columns("n_components", self.n_components, 2**11, maker)
 
     @abstractmethod
-    def _learn(self, X: Matrix) -> Any:
-        """What the compressed map and the plain one both learn from X."""
+    def _shared_fit(self, X: Matrix) -> Any:
+        """What the compressed map and the plain one both compute from X."""
 
     @abstractmethod
-    def _basis(self, X: Matrix, learnt: Any) -> MercerBasis | LandmarkBasis:
+    def _basis(self, X: Matrix, shared: Any) -> MercerBasis | LandmarkBasis:
         """The basis of as many columns as asked for."""
 
     def _build(self, X: Matrix) -> int:
-        lessons = {} if self._lessons is None else self._lessons
-        if type(self) not in lessons:
-            lessons[type(self)] = self._learn(X)
-        self.basis_ = self._basis(X, lessons[type(self)])
+        shared_fits = {} if self._shared_fits is None else self._shared_fits
+        if type(self) not in shared_fits:
+            shared_fits[type(self)] = self._shared_fit(X)
+        self.basis_ = self._basis(X, shared_fits[type(self)])
         self.signs_ = np.ones(self.basis_.n_columns)
         return self.basis_.n_columns
 
-    def _fit_sharing(self, X: Any, lessons: dict[type, Any]) -> Self:
-        """`fit`, with lessons that maps of its class share: they may be of more rows than X.
+    def _fit_sharing(self, X: Matrix, shared_fits: dict[type, Any]) -> Self:
+        """`fit` on validated rows with fits that maps of one class share, on X or more rows.
 
-        What landmarks draw for `compress` serves the plain map too, not the other way round.
+        Points that `Landmarks(compress=True)` draws serve the plain map too, not the other way
+        round.
         """
-        self._lessons = lessons
+        self._shared_fits = shared_fits
         try:
-            return self.fit(X)
+            return self._fit_validated(X)
         finally:
-            del self._lessons
+            del self._shared_fits
 
     def residual(self, X: Any) -> Floats:
         """r(x) = k(x, x) - |z(x)|^2 for each row: 0 where the features are exact, (n,).
 
-        |k(x, y) - z(x) . z(y)| <= sqrt(r(x) r(y)) for all rows, seen or not; a row unlike the data
-        of `fit` shows by a large residual.
+        |k(x, y) - z(x) . z(y)| <= sqrt(r(x) r(y)) for all rows; a row unlike the data of `fit` has
+        a large residual.
         """
         parts = [self._missing(block) for block in self.transform_blocks(X)]
         return np.maximum(np.concatenate(parts), 0.0)
@@ -102,16 +106,16 @@ class ExpansionMap(FeatureMap):
         return self._at_zero() - np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
 
     def _rounding(self, Z: Matrix) -> Floats:
-        """What rounding may add to the residual, and so to the error, at rows of features."""
+        """A bound of what rounding adds to the residual, and so to the error, (n,)."""
         return np.full(len(Z), ROUNDING * self._at_zero())
 
     def _worst(self, X: Floats) -> float:
-        """The largest residual of rows and of what rounding may add, relative to k(0)."""
-        worst = [
+        """The largest residual of rows, with rounding, relative to k(0)."""
+        largest = [
             float((np.maximum(self._missing(block), 0.0) + self._rounding(block)).max())
             for block in self._blocks(X)
         ]
-        return max(worst) / self._at_zero()
+        return max(largest) / self._at_zero()
 
     def _at_zero(self) -> float:
         check_is_fitted(self)
@@ -119,7 +123,7 @@ class ExpansionMap(FeatureMap):
 
     def _certify(self, region: Region, X: Floats | None) -> Certificate:
         if X is None:
-            raise ValueError(
+            raise NoCertificate(
                 f"{type(self).__name__} is certified on rows, certificate(X), not on a diameter or "
                 f"a box; DenseGrid, SparseGrid(weights='signed') and PolynomiallyExact are"
             )
@@ -128,8 +132,8 @@ class ExpansionMap(FeatureMap):
     def _largest_anywhere(self) -> float:
         # k - z.z and z.z are positive semi-definite, so the residual is between 0 and k(0), its
         # value where all features are 0.
-        nowhere = np.zeros((1, self.n_columns_))
-        return 1.0 + float(self._rounding(nowhere)[0]) / self._at_zero()
+        far_away = np.zeros((1, self.n_columns_))
+        return 1.0 + float(self._rounding(far_away)[0]) / self._at_zero()
 
     def _largest_error(self, X: Floats, Y: Floats) -> float:
         return float(np.sqrt(self._worst(X) * self._worst(Y)))
@@ -138,11 +142,11 @@ class ExpansionMap(FeatureMap):
 class HermiteMercer(ExpansionMap):
     """The largest eigenfunctions of the Gaussian kernel under a Gaussian fitted to the data.
 
-    Products of Hermite functions along principal directions (Fasshauer and McCourt, 2012), made
-    from the mean and covariance of the data, and one multiply per feature; of the largest ones,
-    those that are largest on rows of the data. On smooth data 10 to 10,000 times less error than
-    random Fourier features. It is not shift-invariant: data moved far away is seen worse, and
-    `residual` tells so. Tight clusters are better served by `Landmarks`.
+    Products of Hermite functions along principal directions (Fasshauer and McCourt, 2012), from
+    the mean and covariance of the data, one multiply per feature. Of the eigenfunctions with the
+    largest eigenvalues, those that are largest on rows of the data. On smooth data 10 to 10,000
+    times less error than random Fourier features. Not shift-invariant: rows far from the data have
+    larger errors, and larger `residual`s. For tight clusters use `Landmarks`.
 
     Parameters
     ----------
@@ -152,7 +156,16 @@ class HermiteMercer(ExpansionMap):
         Expand to four times the columns and project on the principal ones: less error on
         correlated or heavy-tailed data, for a product of 4 p x p per row. For p up to about 512.
     random_state : int, RandomState or None
-        Draws the rows that `compress` learns from: 40 a column, but 10,000 to 20,000.
+        Draws the rows that `compress` is fitted on: 40 per column, 10,000 to 20,000.
+
+    Attributes
+    ----------
+    kernel_ : Kernel, with its numbers resolved on X
+    signs_ : (n_columns_,), all +1
+    n_columns_ : int, columns of the features
+    basis_ : MercerBasis, the eigenfunctions
+    n_features_in_ : int, columns of X
+    feature_names_in_ : (n_features_in_,), names of the columns of X, if all have one
 
     Examples
     --------
@@ -165,15 +178,15 @@ class HermiteMercer(ExpansionMap):
 
     basis_: MercerBasis
 
-    def _learn(self, X: Matrix) -> Framing:
-        return mercer.framing(self.kernel_, X)
+    def _shared_fit(self, X: Matrix) -> FittedFrames:
+        return mercer.fit_frames(self.kernel_, X)
 
-    def _basis(self, X: Matrix, learnt: Framing) -> MercerBasis:
+    def _basis(self, X: Matrix, shared: FittedFrames) -> MercerBasis:
         width = 4 * self.n_components if self.compress else self.n_components
-        basis = mercer.hermite_mercer(self.kernel_, X, width, learnt)
+        basis = mercer.hermite_mercer(self.kernel_, X, width, shared)
         if not self.compress or basis.n_columns <= self.n_components:
             return basis
-        rows, most = X, compressors(self.n_components)
+        rows, most = X, compression_rows(self.n_components)
         if len(X) > most:
             drawn = generator(self.random_state).choice(len(X), most, replace=False)
             rows = X[np.sort(drawn)]
@@ -188,14 +201,19 @@ class HermiteMercer(ExpansionMap):
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
         _engine.mercer(X, self.basis_, out)
 
+    def _largest_factor(self) -> float:
+        expansion, *others = self.basis_.expansions
+        factors = (expansion.rotation, expansion.mixing, expansion.projection)
+        sizes = [factor.size for factor in (*factors, self.basis_.projection) if factor is not None]
+        return np.inf if others else max(sizes)
+
 
 class Landmarks(ExpansionMap):
     """Nystroem features of well-chosen points, for every kernel.
 
     Points are drawn by randomly pivoted Cholesky and moved to the mean of the rows nearest to
     them: mostly 1.5 to 9 times less error than as many random rows, and up to 40 times where tails
-    are heavy. Follows clusters that no other map here can see. p kernel values and p^2 / 2
-    multiply-adds per row.
+    are heavy. The map for clustered data. p kernel values and p^2 / 2 multiply-adds per row.
 
     Parameters
     ----------
@@ -205,19 +223,28 @@ class Landmarks(ExpansionMap):
         Draw twice the points and project on the principal directions: less error, two to four
         times the cost.
     random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    kernel_ : Kernel, with its numbers resolved on X
+    signs_ : (n_columns_,), all +1
+    n_columns_ : int, columns of the features
+    basis_ : LandmarkBasis, the points and the projection of kernel values with them
+    n_features_in_ : int, columns of X
+    feature_names_in_ : (n_features_in_,), names of the columns of X, if all have one
     """
 
     basis_: LandmarkBasis
 
-    def _learn(self, X: Matrix) -> PointDraw:
+    def _shared_fit(self, X: Matrix) -> PointDraw:
         rng = generator(self.random_state)
         p = min(self.n_components, len(X))
         check_memory(24 * p**2, f"n_components={p:,} landmarks", "use fewer columns")
         return landmarks.draw(self.kernel_, X, p, rng, compress=self.compress)
 
-    def _basis(self, X: Matrix, learnt: PointDraw) -> LandmarkBasis:
+    def _basis(self, X: Matrix, shared: PointDraw) -> LandmarkBasis:
         return landmarks.landmarks_of(
-            self.kernel_, learnt, self.n_components, compress=self.compress
+            self.kernel_, shared, self.n_components, compress=self.compress
         )
 
     def _restored_columns(self) -> int:
@@ -228,10 +255,13 @@ class Landmarks(ExpansionMap):
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
         landmarks.evaluate(X, self.kernel_, self.basis_, out)
 
+    def _largest_factor(self) -> float:
+        return max(self.basis_.points.size, self.basis_.projection.size)
+
     def _rounding(self, Z: Matrix) -> Floats:
         """The rounding of z = W' k(P, x), which is large where W is, with W' K W = 1.
 
-        With c(x) = W z(x), and e_x what is left of k(x, .) when c_i(x) k(P_i, .) are taken away,
+        With c(x) = W z(x), and e_x = k(x, .) - sum_i c_i(x) k(P_i, .),
 
             k(x, y) - z(x) . z(y) = <e_x, e_y> + z(x) . g(y) + g(x) . z(y) - z(x)' F z(y)
 

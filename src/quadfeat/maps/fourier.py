@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import _engine
 from .._checks import check_memory, require
 from .._engine.plans import FourierPlan, KroneckerPlan
+from .._errors import NoCertificate, NoDensity
 from .._typing import Floats, Matrix
 from ..accuracy import certificate
 from ..accuracy.bounds import Construction
@@ -24,11 +25,20 @@ from .base import FeatureMap
 class FourierMap(FeatureMap):
     """A map of cosines and sines at the nodes of a quadrature rule: shift-invariant.
 
-    After `fit`: `rule_`, the rule in the space of X. Subclasses name their construction in
-    `_rules`.
+    Subclasses name their construction in `_rules`.
+
+    Attributes
+    ----------
+    kernel_ : Kernel, with its numbers resolved on X
+    signs_ : (n_columns_,), +1 or -1 per column; all +1 unless the rule has negative weights
+    n_columns_ : int, columns of the features
+    rule_ : Rule, nodes and weights in the space of X; the weights sum to about k(0)
+    n_features_in_ : int, columns of X
+    feature_names_in_ : (n_features_in_,), names of the columns of X, if all have one
     """
 
     _plan: FourierPlan | KroneckerPlan
+    _made_rules: list[Rule]  # one per group of the kernel; stored in files under this name
 
     def _build(self, X: Matrix) -> int:
         self._made_rules = self._rules(X)
@@ -36,7 +46,7 @@ class FourierMap(FeatureMap):
         return self._plan.n_columns
 
     def _rules(self, X: Matrix) -> list[Rule]:
-        """One rule per group of the kernel, on that group's own axes, for the `_build` above."""
+        """One rule per group of the kernel, on the axes of that group; called by `_build`."""
         raise NotImplementedError
 
     def _restored_columns(self) -> int:
@@ -54,37 +64,45 @@ class FourierMap(FeatureMap):
         return [rule.nodes.shape[1] for rule in self._made_rules] == n_axes
 
     @property
-    def _group_rules(self) -> list[Rule]:
+    def _rules_by_group(self) -> list[Rule]:
         return self._made_rules
+
+    @property
+    def plan(self) -> FourierPlan | KroneckerPlan:
+        """What the engine evaluates."""
+        check_is_fitted(self)
+        return self._plan
 
     @property
     def rule_(self) -> Rule:
         """The quadrature rule in the space of X; its weights sum to k(0)."""
         check_is_fitted(self)
         d = self.n_features_in_
-        size = sum(len(rule) for rule in self._group_rules)
+        size = sum(len(rule) for rule in self._rules_by_group)
         check_memory(8 * size * d, f"rule_ of {size} nodes", "transform does not need it")
         embedded = [
             grids.embed(rule, group.axes, d)
-            for rule, group in zip(self._group_rules, self._groups, strict=True)
+            for rule, group in zip(self._rules_by_group, self._groups, strict=True)
         ]
         return grids.concatenate(embedded, [group.weight for group in self._groups])
 
-    def _made(self) -> Sequence[Construction]:
-        """What was made for each group, in the form that proves most."""
-        return self._group_rules
+    def _constructions(self) -> Sequence[Construction]:
+        """The construction of each group, in the form with the strongest proof."""
+        return self._rules_by_group
 
     def _exact_degree(self) -> int | None:
-        """The degree the rules are exact to, if they are."""
+        """The degree that the rules are exact to; None if none is known."""
         return None
 
     def _certify(self, region: Region, X: Floats | None) -> Certificate:
-        return certificate.certify(self.kernel_, self._made(), region, degree=self._exact_degree())
+        return certificate.certify(
+            self.kernel_, self._constructions(), region, degree=self._exact_degree()
+        )
 
     def _largest_anywhere(self) -> float:
         mass = sum(
             group.weight * float(np.abs(rule.weights).sum())
-            for group, rule in zip(self._groups, self._group_rules, strict=True)
+            for group, rule in zip(self._groups, self._rules_by_group, strict=True)
         )
         return 1.0 + mass / self.kernel_.at_zero(self.n_features_in_)
 
@@ -92,11 +110,11 @@ class FourierMap(FeatureMap):
         return self._largest_anywhere()
 
     def _proven_or(self, plain: float, X: Floats, Y: Floats) -> float:
-        """The certificate over these rows, for maps that have a quick one, or a plain bound."""
+        """The lesser of a plain bound and the certificate over these rows, where there is one."""
         rows = np.concatenate([X, Y])
         try:
             return min(plain, self._certify(Region.of(rows), rows).value)
-        except ValueError:
+        except (NoCertificate, NoDensity):
             return plain
 
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
@@ -106,13 +124,16 @@ class FourierMap(FeatureMap):
         else:
             _engine.kronecker(X, self._plan, out)
 
+    def _largest_factor(self) -> float:
+        return self.n_features_in_ * self.n_columns_
+
     def _check_angles(self, X: Matrix) -> None:
-        """Angles so large that their cosine is noise come from data or gamma gone wrong."""
+        """Refuse angles so large that rounding leaves nothing of their cosine."""
         largest = float(np.abs(X).max(initial=0.0))
         limit = 1.0 / float(np.finfo(X.dtype).eps)
         if largest * self._plan.largest_node <= limit:
             return
-        # The largest value may be in a column that frequencies are small on, or that none reads.
+        # The largest value may be in a column of small frequencies, or one that no node reads.
         with np.errstate(over="ignore"):
             angle = self._plan.largest_angle(np.abs(X).max(axis=0).astype(np.float64))
         if not angle <= limit:
@@ -146,7 +167,7 @@ def _fourier_plan(
         d,
         [group.axes for group in groups],
         nodes,
-        [np.sqrt(np.abs(own)) for own in weights],
+        [np.sqrt(np.abs(set_weights)) for set_weights in weights],
         which,
         constant=float(np.sqrt(abs(constant))),
     )
@@ -161,8 +182,8 @@ def kronecker_plan(
     entries: list[tuple[int, Floats, Floats, float]] = []
     known: dict[tuple[int, int], int] = {}
     members = []
-    for group, own in zip(groups, axis_rules, strict=True):
-        for column, rule in zip(group.axes, own, strict=True):
+    for group, rules in zip(groups, axis_rules, strict=True):
+        for column, rule in zip(group.axes, rules, strict=True):
             key = (int(column), id(rule))
             if key not in known:
                 known[key] = len(entries)
@@ -170,13 +191,13 @@ def kronecker_plan(
                 right, middle = nodes > 0, float(weights[nodes == 0].sum())
                 amplitudes = np.sqrt(2 * weights[right])
                 entries.append((int(column), nodes[right], amplitudes, middle**0.5))
-        members.append([known[int(c), id(r)] for c, r in zip(group.axes, own, strict=True)])
+        members.append([known[int(c), id(r)] for c, r in zip(group.axes, rules, strict=True)])
     scale = np.sqrt([group.weight for group in groups])
     return KroneckerPlan.from_groups(d, entries, members, scale)
 
 
 def _budgets(n_components: int, n_groups: int) -> list[int]:
-    """Columns for each group: an even number of at least two, as equal as they can be."""
+    """Columns of each group: even, at least two, as equal as possible."""
     if n_groups == 1:
         return [n_components]
     if n_components < 2 * n_groups:
@@ -200,10 +221,11 @@ def per_group(
     share: bool,
     draw: Callable[[Group, int], Rule],
 ) -> list[Rule]:
-    """A rule for each group within its share of the columns, or one for all."""
+    """A rule per group, within its share of the columns; or one shared by all groups."""
     budgets = _budgets(n_components, len(groups))
-    # Two columns a node, which is drawn, folded and packed: three copies.
-    n_bytes = sum(12 * own * len(group.axes) for group, own in zip(groups, budgets, strict=True))
+    # Two columns per node, which is drawn, folded and packed: three copies of 8 bytes.
+    entries = sum(p * len(group.axes) for group, p in zip(groups, budgets, strict=True))
+    n_bytes = 12 * entries
     check_memory(n_bytes, f"the nodes of n_components={n_components:,}", "use fewer columns")
     if budgets == [1]:
         return [zero_rule(len(groups[0].axes))]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
-from .._checks import check_choice, check_count, check_memory, check_positive, generator
+from .._checks import Constraint, check_choice, check_count, check_memory, check_positive, generator
 from .._rows import spread_rows
 from .._typing import Floats, Matrix
 from ..accuracy.bounds import Construction, Grid, Sparse
@@ -21,9 +23,10 @@ from ..kernels.base import Group, Kernel
 from ..rules import choice, grids
 from ..rules.choice import MOST_NODES, AxisRules
 from ..rules.rule import Rule
+from .base import COLUMNS
 from .fourier import FourierMap, kronecker_plan, per_group, reaches
 
-# Beyond these, one-dimensional rules and the conditions of exactness take hours to make.
+# Beyond these, one-dimensional rules and the conditions of exactness take hours to compute.
 _MOST_POINTS = 4096
 _MOST_LEVELS = 12
 _MOST_DEGREES = 100
@@ -39,9 +42,18 @@ class DenseGrid(FourierMap):
     Parameters
     ----------
     kernel : Kernel, default Gaussian("scale")
-    n_points : int or one int per axis, default 5
+    n_points : int or one int per axis, nodes on an axis
     rule : "auto", "gauss", "equispaced" or "clenshaw-curtis"
-        "auto" takes on each axis the rule that errs least over the spread of the data there.
+        "auto" takes on each axis the rule with the least error over the range of the data there.
+
+    Attributes
+    ----------
+    kernel_ : Kernel, with its numbers resolved on X
+    signs_ : (n_columns_,), all +1
+    n_columns_ : int, columns of the features
+    rule_ : Rule, nodes and weights in the space of X; the weights sum to k(0)
+    n_features_in_ : int, columns of X
+    feature_names_in_ : (n_features_in_,), names of the columns of X, if all have one
 
     Examples
     --------
@@ -58,8 +70,12 @@ class DenseGrid(FourierMap):
         self.n_points = n_points
         self.rule = rule
 
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        "rule": partial(check_choice, choices=("auto", *choice.KINDS))
+    }
+
     def _check(self) -> None:
-        check_choice("rule", self.rule, ("auto", *choice.KINDS))
+        super()._check()
         counts = [self.n_points] if np.ndim(self.n_points) == 0 else list(self.n_points)
         for count in counts:
             check_count("n_points", count, maximum=_MOST_POINTS, example=5)
@@ -100,10 +116,10 @@ class DenseGrid(FourierMap):
         return one and [len(rules) for rules in self._axis_rules] == n_axes
 
     @property
-    def _group_rules(self) -> list[Rule]:
+    def _rules_by_group(self) -> list[Rule]:
         return [grids.tensor(*axis) for axis in self._axis_rules]
 
-    def _made(self) -> Sequence[Construction]:
+    def _constructions(self) -> Sequence[Construction]:
         return [Grid(tuple(axis)) for axis in self._axis_rules]
 
     def _exact_degree(self) -> int | None:
@@ -118,8 +134,8 @@ class DenseGrid(FourierMap):
     ) -> DenseGrid:
         """The smallest grid certified to err by at most `tol` for rows within `diameter`.
 
-        Fitted and ready to transform: its rules are the best for gaps up to the diameter, and
-        each axis has the nodes that it needs.
+        Fitted and ready to transform; rules and nodes per axis are chosen for gaps up to the
+        diameter.
 
         Parameters
         ----------
@@ -140,13 +156,13 @@ class DenseGrid(FourierMap):
         corners = np.outer([0.0, 1.0], np.full(n_features, diameter))
         region = Region.of(d=n_features, diameter=diameter)
         search = GridSearch(kernel.resolve(corners), region, reaches(corners))
-        found = search.fewest(tol)
-        if found is None:
+        counts = search.fewest(tol)
+        if counts is None:
             raise ValueError(
                 f"tol={tol:g} over a diameter of {diameter:g} needs more than {MOST_NODES} nodes "
                 f"per axis; a larger tol, a smaller diameter or a smoother kernel will do"
             )
-        return cls(kernel, n_points=found).fit(corners)
+        return cls(kernel, n_points=counts).fit(corners)
 
 
 class SparseGrid(FourierMap):
@@ -162,6 +178,15 @@ class SparseGrid(FourierMap):
     kernel : Kernel, default Gaussian("scale")
     level : int, the total level A
     weights : "nonnegative" or "signed"
+
+    Attributes
+    ----------
+    kernel_ : Kernel, with its numbers resolved on X
+    signs_ : (n_columns_,), +1 or -1 per column; all +1 with non-negative weights
+    n_columns_ : int, columns of the features
+    rule_ : Rule, nodes and weights in the space of X; the weights sum to k(0) if signed
+    n_features_in_ : int, columns of X
+    feature_names_in_ : (n_features_in_,), names of the columns of X, if all have one
     """
 
     def __init__(
@@ -171,9 +196,10 @@ class SparseGrid(FourierMap):
         self.level = level
         self.weights = weights
 
-    def _check(self) -> None:
-        check_count("level", self.level, minimum=0, maximum=_MOST_LEVELS, example=2)
-        check_choice("weights", self.weights, ("nonnegative", "signed"))
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        "level": partial(check_count, minimum=0, maximum=_MOST_LEVELS, example=2),
+        "weights": partial(check_choice, choices=("nonnegative", "signed")),
+    }
 
     def _rules(self, X: Matrix) -> list[Rule]:
         for d in {len(group.axes) for group in self._groups}:
@@ -183,24 +209,24 @@ class SparseGrid(FourierMap):
                 f"level={self.level} on {d} axes makes {size:.4g} nodes: the grid",
                 f"level={max(0, self.level - 1)} is smaller, SubsampledGrid has any width",
             )
-        made = [self._grid(group) for group in self._groups]
+        signed = [self._grid(group) for group in self._groups]
         if self.weights == "signed":
-            return made
+            return signed
         if max(len(group.axes) for group in self._groups) > 5:
             warnings.warn(
                 "a sparse grid with non-negative weights is a bad choice above 5 axes: its nodes "
                 "lie on few of them; ReweightedGrid or SubsampledGrid will err less at this width",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=7,
             )
-        pool = Pool(self._groups, made)
+        pool = Pool(self._groups, signed)
         rows = spread_rows(X, 500)
-        fitted = reweighted.refit(pool.phases(rows), self.kernel_(rows))
+        fitted = reweighted.refit(pool.phases(rows), self.kernel_.gram(rows, rows))
         return pool.rules(fitted.weights)
 
-    def _made(self) -> Sequence[Construction]:
+    def _constructions(self) -> Sequence[Construction]:
         if self.weights == "nonnegative":
-            return self._group_rules
+            return self._rules_by_group
         return [
             Sparse(
                 tuple(
@@ -221,14 +247,7 @@ class SparseGrid(FourierMap):
     def _grid(self, group: Group) -> Rule:
         def rule_of(i: int) -> Callable[[int], Rule]:
             axis = group.kernel.axis(i)
-            made: dict[int, Rule] = {}
-
-            def at(level: int) -> Rule:
-                if level not in made:
-                    made[level] = axis.gauss(2**level)
-                return made[level]
-
-            return at
+            return functools.cache(lambda level: axis.gauss(2**level))
 
         return grids.smolyak([rule_of(i) for i in range(len(group.axes))], self.level)
 
@@ -236,9 +255,9 @@ class SparseGrid(FourierMap):
 class SubsampledGrid(FourierMap):
     """Nodes drawn from the dense grid by their weights: any width, in any dimension.
 
-    About as accurate as random Fourier features at the same width, and made of n_points values
-    per axis. Where the whole grid fits into the width, it is taken whole. Equal draws are
-    merged, so there may be fewer than `n_components` columns.
+    About as accurate as random Fourier features at the same width, with n_points values per axis.
+    A grid that fits into the width is taken whole. Equal draws are merged, so there may be fewer
+    than `n_components` columns.
 
     Parameters
     ----------
@@ -246,8 +265,17 @@ class SubsampledGrid(FourierMap):
     n_components : int, columns
     n_points : int, nodes per axis: Gauss where the spectrum has the moments, else equispaced
     share_groups : bool
-        Use one set of nodes for all groups (a true convolution) instead of one each.
+        Use one set of nodes for all groups (a true convolution) instead of one set per group.
     random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    kernel_ : Kernel, with its numbers resolved on X
+    signs_ : (n_columns_,), all +1
+    n_columns_ : int, columns of the features
+    rule_ : Rule, nodes and weights in the space of X; the weights sum to k(0)
+    n_features_in_ : int, columns of X
+    feature_names_in_ : (n_features_in_,), names of the columns of X, if all have one
     """
 
     def __init__(
@@ -265,9 +293,10 @@ class SubsampledGrid(FourierMap):
         self.share_groups = share_groups
         self.random_state = random_state
 
-    def _check(self) -> None:
-        check_count("n_components", self.n_components, example=256)
-        check_count("n_points", self.n_points, maximum=_MOST_POINTS, example=5)
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **COLUMNS,
+        "n_points": partial(check_count, maximum=_MOST_POINTS, example=5),
+    }
 
     def _rules(self, X: Matrix) -> list[Rule]:
         make = AxisRules(("gauss", "equispaced"), reaches(X))
@@ -289,15 +318,24 @@ class PolynomiallyExact(FourierMap):
     """Random nodes reweighted to integrate every polynomial up to `degree` exactly.
 
     The weights are the non-negative ones closest to uniform that are exact, so that small regions
-    gain and large ones do not suffer. Where none exist at this width, the nearest non-negative
-    ones are kept and a warning tells the degree met and the width that would do.
+    gain and large ones do not suffer. Where none exist at this width, `fit` keeps the nearest
+    non-negative weights and warns with the degree they meet and the width that would do.
 
     Parameters
     ----------
     kernel : Kernel, default Gaussian("scale")
-    degree : int
-    n_components : int, columns; an odd one leaves one unused
+    degree : int, total degree of the polynomials
+    n_components : int, columns; an odd number leaves one unused
     random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    kernel_ : Kernel, with its numbers resolved on X
+    signs_ : (n_columns_,), all +1
+    n_columns_ : int, columns of the features
+    rule_ : Rule, nodes and weights in the space of X; the weights sum to k(0)
+    n_features_in_ : int, columns of X
+    feature_names_in_ : (n_features_in_,), names of the columns of X, if all have one
     """
 
     def __init__(
@@ -313,13 +351,14 @@ class PolynomiallyExact(FourierMap):
         self.n_components = n_components
         self.random_state = random_state
 
-    def _check(self) -> None:
-        check_count("degree", self.degree, minimum=0, maximum=_MOST_DEGREES, example=2)
-        check_count("n_components", self.n_components, example=256)
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **COLUMNS,
+        "degree": partial(check_count, minimum=0, maximum=_MOST_DEGREES, example=2),
+    }
 
     def _rules(self, X: Matrix) -> list[Rule]:
         rng = generator(self.random_state)
-        short: list[tuple[int, Group, Floats]] = []
+        short: list[tuple[int, Group, Floats]] = []  # degree met, where it is less than asked for
 
         def draw(group: Group, budget: int) -> Rule:
             nodes, basis, degrees = candidates(group, self.degree, budget // 2, rng)
@@ -330,11 +369,11 @@ class PolynomiallyExact(FourierMap):
                 short.append((exact.degree, group, basis))
             return Rule(nodes, exact.weights / exact.weights.sum())
 
-        made = per_group(self._groups, self.n_components, False, draw)
+        rules = per_group(self._groups, self.n_components, False, draw)
         self._met = min([self.degree, *(met for met, _, _ in short)])
         if short:
             self._warn(*min(short, key=lambda entry: entry[0]), rng)
-        return made
+        return rules
 
     def _exact_degree(self) -> int | None:
         return self._met
@@ -357,5 +396,5 @@ class PolynomiallyExact(FourierMap):
             f"no non-negative rule of n_components={self.n_components} columns is exact to "
             f"degree={self.degree}; the nearest one is exact to degree {met}; {advice}",
             UserWarning,
-            stacklevel=5,
+            stacklevel=8,
         )

@@ -1,15 +1,16 @@
-"""Fourier maps that learn from the data: reweighted grids, and grids in its frame."""
+"""Fourier maps fitted to the data: reweighted grids, and grids along its principal directions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
 
-from .._checks import check_choice, check_count, check_memory, generator
+from .._checks import Constraint, check_choice, check_count, check_memory, generator
 from .._typing import Floats, Matrix
 from ..accuracy import certificate
 from ..accuracy.bounds import Construction, Grid, Reweighted
@@ -22,6 +23,7 @@ from ..kernels.base import Kernel
 from ..kernels.stationary import Gaussian
 from ..rules import grids
 from ..rules.rule import Rule, zero_rule
+from .base import COLUMNS
 from .fourier import FourierMap
 from .grids import DenseGrid, SubsampledGrid
 
@@ -29,10 +31,9 @@ from .grids import DenseGrid, SubsampledGrid
 class ReweightedGrid(FourierMap):
     """The paper's data-dependent map: grid nodes weighted to fit the kernel on the data.
 
-    Least squares over all pairs of `n_samples` points, weights non-negative, at most
-    `n_components` columns chosen from a pool; judged on rows it did not see, a quarter of X where
-    there are few, and never worse there than the pool's own weights at the same width. No degree
-    and no certificate.
+    Least squares over all pairs of `n_samples` training rows, weights non-negative, at most
+    `n_components` columns chosen from a pool. On validation rows, a quarter of X where there are
+    few, never worse than the pool's weights at the same width. No degree and no certificate.
 
     Parameters
     ----------
@@ -40,15 +41,24 @@ class ReweightedGrid(FourierMap):
     n_components : int, columns
     pool : FourierMap or None
         Where the nodes come from; None is a `SubsampledGrid` twice as wide.
-    n_samples : int, points; n_samples**2 pairs
+    n_samples : int, training rows; n_samples**2 pairs
     selection : "prune" or "l1"
         Drop the smallest weights and refit until the width is met, or the paper's l1 penalty
         bisected to it.
     polish : bool
         Move the nodes too, by least squares over fresh pairs; for kernels of one group. Up to ten
-        times less error, for a second or more of fitting; the gain falls with the width. Learns
-        from at most 20,000 rows, taken outward a little, as rows to come may lie beyond them.
+        times less error, for a second or more of fitting; the gain falls with the width. Fitted on
+        at most 20,000 rows, moved outward a little, since new rows may lie beyond them.
     random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    kernel_ : Kernel, with its numbers resolved on X
+    signs_ : (n_columns_,), all +1
+    n_columns_ : int, columns of the features
+    rule_ : Rule, nodes and weights in the space of X; the weights sum to about k(0)
+    n_features_in_ : int, columns of X
+    feature_names_in_ : (n_features_in_,), names of the columns of X, if all have one
     """
 
     _most_columns = 2**12  # the solver's cost grows with the cube
@@ -72,10 +82,14 @@ class ReweightedGrid(FourierMap):
         self.polish = polish
         self.random_state = random_state
 
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **COLUMNS,
+        "n_samples": partial(check_count, example=500),
+        "selection": partial(check_choice, choices=("prune", "l1")),
+    }
+
     def _check(self) -> None:
-        check_count("n_components", self.n_components, example=256)
-        check_count("n_samples", self.n_samples, example=500)
-        check_choice("selection", self.selection, ("prune", "l1"))
+        super()._check()
         if self.pool is not None and not isinstance(self.pool, FourierMap):
             raise TypeError(
                 f"pool must be a Fourier map such as SubsampledGrid(n_components=512), or None, "
@@ -87,41 +101,43 @@ class ReweightedGrid(FourierMap):
         if self.polish:
             X = outward(X, rng)
         order = rng.permutation(len(X))
-        n_seen = min(self.n_samples, len(X) - len(X) // 4)
-        seen = X[order[:n_seen]].astype(np.float64)
-        unseen = X[order[n_seen : n_seen + self.n_samples]].astype(np.float64)
+        n_training = min(self.n_samples, len(X) - len(X) // 4)
+        training = X[order[:n_training]].astype(np.float64)
+        validation = X[order[n_training : n_training + self.n_samples]].astype(np.float64)
         if self.n_components == 1 and len(self._groups) == 1:
             return [zero_rule(X.shape[1])]
         check_memory(
-            24 * n_seen**2, f"n_samples={self.n_samples}: a Gram matrix", "n_samples=500 will do"
+            24 * n_training**2,
+            f"n_samples={self.n_samples}: a Gram matrix",
+            "n_samples=500 will do",
         )
-        gram, select = self.kernel_(seen), _SELECTIONS[self.selection]
+        gram, select = self.kernel_.gram(training, training), _SELECTIONS[self.selection]
         for pool in self._pools(X, rng):
             check_memory(
                 24 * len(pool.costs) ** 2,
                 f"reweighting a pool of {len(pool.costs)} nodes",
                 "a narrower pool, or fewer n_components, will do",
             )
-            system = reweighted.all_pairs_system(pool.phases(seen), gram)
+            system = reweighted.all_pairs_system(pool.phases(training), gram)
             chosen = select(system, pool.costs, self.n_components)
             spent = pool.costs[chosen.index[chosen.weights > 0]].sum()
             if spent >= self.n_components - 1 or len(pool.costs) > _LARGE_POOL:
                 break
         weights = np.zeros(len(pool.costs))
         weights[chosen.index] = chosen.weights
-        if len(unseen) > 1:
+        if len(validation) > 1:
             plain = pool.plain_half(self.n_components, rng)
-            phases = pool.phases(unseen)
-            # Where the whole pool fits, its own weights and the new ones mix: no node is lost.
+            phases = pool.phases(validation)
+            # A pool that fits whole mixes its own weights with the new ones: no node is lost.
             weights = reweighted.keep_better(
                 phases,
-                self.kernel_(unseen),
+                self.kernel_.gram(validation, validation),
                 plain,
                 weights,
                 mix=int(pool.costs.sum()) <= self.n_components,
             )
-        made = pool.rules(weights)
-        return [self._polished(made[0], X, rng)] if self.polish else made
+        rules = pool.rules(weights)
+        return [self._polished(rules[0], X, rng)] if self.polish else rules
 
     def _polished(self, rule: Rule, X: Matrix, rng: np.random.Generator) -> Rule:
         if len(self._groups) > 1 or len(self._groups[0].axes) < X.shape[1]:
@@ -132,21 +148,22 @@ class ReweightedGrid(FourierMap):
         zero = ~rule.nodes.any(axis=1)
         if len(X) < 3 or zero.all():
             return rule
-        # Moved rows have the same gaps; in units of their spread, nothing depends on those of X.
+        # Centring keeps the gaps; in units of their spread, the result has no units of X.
         rows = X - X.mean(axis=0, dtype=np.float64)
         spread, kernel = float(rows.std()) or 1.0, self._groups[0].kernel
         rows /= spread
         if rule.nodes.size + len(rule) > MAX_PARAMETERS:
 
             def gram(rows: Floats) -> Floats:
-                return kernel(spread * rows.astype(np.float64))
+                scaled = spread * rows.astype(np.float64)
+                return kernel.gram(scaled, scaled)
 
             nodes, weights = descend(spread * rule.nodes, rule.weights, gram, rows, rng)
             return Rule(nodes / spread, weights)
         at_zero = float(rule.weights[zero].sum())
 
         def others(gaps: Floats) -> Floats:
-            return kernel._at(spread * gaps) - at_zero
+            return kernel.group_at(spread * gaps) - at_zero
 
         nodes, weights = polish(spread * rule.nodes[~zero], rule.weights[~zero], others, rows, rng)
         return Rule(
@@ -154,25 +171,27 @@ class ReweightedGrid(FourierMap):
             np.concatenate([weights, rule.weights[zero]]),
         )
 
-    def _made(self) -> Sequence[Construction]:
+    def _constructions(self) -> Sequence[Construction]:
         if self.polish or not isinstance(self.pool, DenseGrid):
-            return self._group_rules
-        # Nodes of a full grid with other weights: the grid's proof, and what has moved.
+            return self._rules_by_group
+        # Nodes of a full grid with other weights: the grid's proof, and the weight moved.
         return [
             Reweighted(grid, grids.mirror(rule))
-            for grid, rule in zip(self._pool._made(), self._group_rules, strict=True)
+            for grid, rule in zip(self._pool._constructions(), self._rules_by_group, strict=True)
             if isinstance(grid, Grid)
         ]
 
     def _pools(self, X: Matrix, rng: np.random.Generator) -> Iterator[Pool]:
-        """The user's pool; or grids of two, four and eight times the width, for as long as the
-        best weights on one need fewer nodes than there are columns for."""
+        """The user's pool; or grids of two, four and eight times the width.
+
+        The next grid is for where the best weights on one need fewer nodes than the width allows.
+        """
         if self.pool is not None:
             pool = clone(self.pool).set_params(kernel=self.kernel_)
             if "random_state" in pool.get_params() and pool.random_state is None:
                 pool.set_params(random_state=int(rng.integers(2**31 - 1)))
-            self._pool = pool.fit(X)
-            yield Pool(self._groups, self._pool._group_rules)
+            self._pool = pool._fit_validated(X)
+            yield Pool(self._groups, self._pool._rules_by_group)
             return
         fewest = min(len(group.axes) for group in self._groups)
         for times in (2, 4, 8):
@@ -186,7 +205,7 @@ class ReweightedGrid(FourierMap):
                 n_points=n_points,
                 random_state=int(rng.integers(2**31 - 1)),
             )
-            yield Pool(self._groups, grid.fit(X)._group_rules)
+            yield Pool(self._groups, grid._fit_validated(X)._rules_by_group)
 
 
 # Beyond this a pool is not doubled: the solver's cost grows with its cube.
@@ -197,7 +216,7 @@ _SELECTIONS = {"prune": reweighted.prune, "l1": reweighted.select_l1}
 class FramedGrid(FourierMap):
     """A grid along the principal directions of the data, its smallest weights dropped.
 
-    The Gaussian kernel does not care about rotations, so spread directions get many nodes and
+    The Gaussian kernel is rotation-invariant, so directions of large spread get many nodes and
     flat ones a single one. Exactly `n_components` columns (one less where the parity asks for
     it, and fewer where the grid has fewer nodes: no direction gets more than 128), weights
     positive. Excellent up to about five spread directions, useless beyond.
@@ -206,6 +225,15 @@ class FramedGrid(FourierMap):
     ----------
     kernel : Gaussian, default Gaussian("scale")
     n_components : int, columns
+
+    Attributes
+    ----------
+    kernel_ : Kernel, with its numbers resolved on X
+    signs_ : (n_columns_,), all +1
+    n_columns_ : int, columns of the features
+    rule_ : Rule, nodes and weights in the space of X; the weights sum to k(0)
+    n_features_in_ : int, columns of X
+    feature_names_in_ : (n_features_in_,), names of the columns of X, if all have one
     """
 
     _most_columns = 2**14  # a minute or two
@@ -214,8 +242,7 @@ class FramedGrid(FourierMap):
         self.kernel = kernel
         self.n_components = n_components
 
-    def _check(self) -> None:
-        check_count("n_components", self.n_components, example=256)
+    _constraints = COLUMNS
 
     def _rules(self, X: Matrix) -> list[Rule]:
         if not isinstance(self.kernel_, Gaussian):
@@ -227,10 +254,9 @@ class FramedGrid(FourierMap):
         return [self._framed.unframed]
 
     def _certify(self, region: Region, X: Floats | None) -> Certificate:
-        """The proof of the grid in its frame, and of what was dropped from it.
+        """The proof of the grid in its frame, and of the weight dropped from it.
 
-        If gaps have a part that no direction of the frame sees, the rule takes it for zero, which
-        is one more axis with a single node.
+        The part of gaps outside of the frame counts as one more axis, with a single node at 0.
         """
         assert isinstance(self.kernel_, Gaussian)
         framed, axes, nodes = self._framed, self._framed.axes, self._framed.rule.nodes
@@ -242,7 +268,7 @@ class FramedGrid(FourierMap):
         if len(seen.box) > len(axes):
             axes = (*axes, Rule(np.zeros((1, 1)), np.ones(1)))
             nodes = np.column_stack([nodes, np.zeros(len(nodes))])
-        made = Reweighted(Grid(axes), Rule(nodes, framed.rule.weights))
+        pruned = Reweighted(Grid(axes), Rule(nodes, framed.rule.weights))
         turned = Region.of(diameter=seen.diameter, box=seen.box)
-        found = certificate.certify(Gaussian(1.0), [made], turned)
-        return replace(found, region=region, method=f"{found.method}, in its frame")
+        proven = certificate.certify(Gaussian(1.0), [pruned], turned)
+        return replace(proven, region=region, method=f"{proven.method}, in its frame")

@@ -1,33 +1,37 @@
-"""Fourier maps of random and quasi-random nodes: what the grids are compared with."""
+"""Fourier maps of random and quasi-random nodes, with which the grids are compared."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, ClassVar
 
-from .._checks import check_choice, check_count, generator
+from .._checks import Constraint, check_choice, generator
 from .._typing import Matrix
 from ..constructions import randomized
 from ..constructions.randomized import Draw
 from ..kernels.base import Group, Kernel
 from ..rules.rule import Rule, zero_rule
+from .base import COLUMNS
 from .fourier import FourierMap, per_group
 
 
 class _Randomized(FourierMap):
-    """A map whose rule is drawn: two columns per node."""
+    """A map of random nodes: two columns per node."""
 
     n_components: int
     share_groups: bool
     random_state: Any
 
-    def _check(self) -> None:
-        check_count("n_components", self.n_components, example=256)
+    _constraints = COLUMNS
 
     @abstractmethod
-    def _draw(self) -> Draw: ...
+    def _draw(self) -> Draw:
+        """The function that draws nodes."""
 
     def _pairs(self, budget: int) -> int:
+        """Nodes, with two columns each, for a number of columns."""
         return budget // 2
 
     def _rules(self, X: Matrix) -> list[Rule]:
@@ -43,15 +47,24 @@ class _Randomized(FourierMap):
 class RandomFourier(_Randomized):
     """Random Fourier features in cosine and sine pairs (Rahimi and Recht, 2007).
 
-    Unbiased, for every kernel, error ~ 1 / sqrt(n_components); the peer to beat.
+    Unbiased, for every kernel, error ~ 1 / sqrt(n_components): the baseline.
 
     Parameters
     ----------
     kernel : Kernel, default Gaussian("scale")
-    n_components : int, columns; an odd one leaves one unused, and 1 is the constant feature
+    n_components : int, columns; an odd number leaves one unused, and 1 is the constant feature
     share_groups : bool
-        Use one set of nodes for all groups (a true convolution) instead of one each.
+        Use one set of nodes for all groups (a true convolution) instead of one set per group.
     random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    kernel_ : Kernel, with its numbers resolved on X
+    signs_ : (n_columns_,), all +1
+    n_columns_ : int, columns of the features
+    rule_ : Rule, nodes and weights in the space of X; the weights sum to k(0)
+    n_features_in_ : int, columns of X
+    feature_names_in_ : (n_features_in_,), names of the columns of X, if all have one
     """
 
     def __init__(
@@ -77,7 +90,23 @@ class OrthogonalFourier(_Randomized):
     Less error than `RandomFourier` from a dozen axes on (Yu et al., 2016). `structured=True`
     makes the directions from Hadamard matrices in O(n log d), from 16 axes on.
 
-    Parameters are those of `RandomFourier`, and `structured`.
+    Parameters
+    ----------
+    kernel : Kernel, rotation-invariant, default Gaussian("scale")
+    n_components : int, columns; an odd number leaves one unused, and 1 is the constant feature
+    structured : bool, whether directions come from Hadamard matrices
+    share_groups : bool
+        Use one set of nodes for all groups (a true convolution) instead of one set per group.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    kernel_ : Kernel, with its numbers resolved on X
+    signs_ : (n_columns_,), all +1
+    n_columns_ : int, columns of the features
+    rule_ : Rule, nodes and weights in the space of X; the weights sum to k(0)
+    n_features_in_ : int, columns of X
+    feature_names_in_ : (n_features_in_,), names of the columns of X, if all have one
     """
 
     def __init__(
@@ -104,8 +133,23 @@ class QuasiRandomFourier(_Randomized):
 
     Less error than `RandomFourier` in few dimensions (Yang et al., 2014).
 
-    Parameters are those of `RandomFourier`, and `sequence`: "sobol" or "halton" (the paper's, where
-    it is not scrambled).
+    Parameters
+    ----------
+    kernel : Kernel, default Gaussian("scale")
+    n_components : int, columns; an odd number leaves one unused, and 1 is the constant feature
+    sequence : "sobol" or "halton" (the paper's, where it is not scrambled)
+    share_groups : bool
+        Use one set of nodes for all groups (a true convolution) instead of one set per group.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    kernel_ : Kernel, with its numbers resolved on X
+    signs_ : (n_columns_,), all +1
+    n_columns_ : int, columns of the features
+    rule_ : Rule, nodes and weights in the space of X; the weights sum to k(0)
+    n_features_in_ : int, columns of X
+    feature_names_in_ : (n_features_in_,), names of the columns of X, if all have one
     """
 
     def __init__(
@@ -123,9 +167,10 @@ class QuasiRandomFourier(_Randomized):
         self.share_groups = share_groups
         self.random_state = random_state
 
-    def _check(self) -> None:
-        super()._check()
-        check_choice("sequence", self.sequence, ("sobol", "halton"))
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **COLUMNS,
+        "sequence": partial(check_choice, choices=("sobol", "halton")),
+    }
 
     def _draw(self) -> Draw:
         return randomized.sobol if self.sequence == "sobol" else randomized.halton
@@ -136,9 +181,25 @@ class SphericalRadial(_Randomized):
 
     Munkhoeva et al. (2018). Strong for small widths in few dimensions.
 
-    Parameters are those of `RandomFourier`. A block takes 2 (d + 1) columns; an incomplete last
-    block is weighted up, and the zero node, where it has weight, takes one column. One or two
-    columns are the constant feature.
+    A block takes 2 (d + 1) columns; an incomplete last block is weighted up, and the zero node,
+    where it has weight, takes one column.
+
+    Parameters
+    ----------
+    kernel : Gaussian, default Gaussian("scale")
+    n_components : int, columns; one or two are the constant feature
+    share_groups : bool
+        Use one set of nodes for all groups (a true convolution) instead of one set per group.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    kernel_ : Kernel, with its numbers resolved on X
+    signs_ : (n_columns_,), all +1
+    n_columns_ : int, columns of the features
+    rule_ : Rule, nodes and weights in the space of X; the weights sum to k(0)
+    n_features_in_ : int, columns of X
+    feature_names_in_ : (n_features_in_,), names of the columns of X, if all have one
     """
 
     def __init__(

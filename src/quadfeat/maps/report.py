@@ -1,4 +1,4 @@
-"""What was tried, and why one map was chosen."""
+"""What `KernelFeatures` tried, and why it chose one map."""
 
 from __future__ import annotations
 
@@ -11,25 +11,44 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Trial:
-    """One construction that `KernelFeatures` tried; errors are relative to k(0)."""
+    """One candidate of `KernelFeatures`; errors are relative to k(0).
+
+    Attributes
+    ----------
+    name : str, as written to make the map
+    columns : int
+    rms : float, RMS error of all pairs
+    max : float, largest error of all pairs
+    cost : float, multiply-adds per row
+    note : str, why the candidate was not fitted; empty if it was
+    typical : float, RMS error of pairs of typical rows: all but the outermost 1%
+    """
 
     name: str
     columns: int
-    rms: float  # of all pairs
-    max: float  # of all pairs
-    cost: float  # multiply-adds per row
-    note: str = ""  # why it could not be made, or was not, if so
-    typical: float = np.nan  # RMS of pairs of typical rows: all but the outermost 1%
+    rms: float
+    max: float
+    cost: float
+    note: str = ""
+    typical: float = np.nan
 
 
 @dataclass(frozen=True)
 class Report:
-    """What `KernelFeatures` tried, and why it chose; prints as a table."""
+    """What `KernelFeatures` tried, and why it chose; prints as a table.
+
+    Attributes
+    ----------
+    trials : tuple of Trial, in the order of trying
+    chosen : str, the name of the trial that won
+    reason : str
+    judges : str, which pairs of rows the errors were measured on
+    """
 
     trials: tuple[Trial, ...]
     chosen: str
     reason: str
-    judges: str = ""  # the pairs that errors are of
+    judges: str = ""
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         yield "", "map", "columns", "typical RMS", "RMS error", "max error", "cost per row"
@@ -76,17 +95,25 @@ class Report:
         return f"<table><tr>{cells}</tr>{lines}</table>{notes}"
 
 
-_CLEARLY = 0.9  # share of a cost or an error, both of which are estimates, that is clearly less
+_CLEARLY = 0.9  # costs and errors are estimates: less than this share of another is clearly less
 
 
 def refused(name: str, why: str) -> Trial:
+    """The trial of a candidate that was not fitted."""
     return Trial(name, 0, np.inf, np.inf, np.inf, note=why, typical=np.inf)
 
 
-def choose(trials: list[Trial], criterion: str, judges: str, learned: set[str]) -> Report:
-    """The least error, but for cheaper maps, and for steadier ones, that are about as good.
+def choose(trials: list[Trial], criterion: str, rows: str, data_dependent: set[str]) -> Report:
+    """The least error; or a cheaper or data-independent map that errs about as little.
 
-    What a map of `learned` ones has learnt of the rows may mislead where tails are heavy.
+    Maps that depend on the data may be fitted to the wrong rows where tails are heavy.
+
+    Parameters
+    ----------
+    trials : list of Trial
+    criterion : "rms" or "max"
+    rows : str, which rows errors were measured on, for the reason
+    data_dependent : names of maps whose nodes, weights or basis depend on the training rows
     """
     possible = [trial for trial in trials if not trial.note]
     if not possible:
@@ -98,8 +125,8 @@ def choose(trials: list[Trial], criterion: str, judges: str, learned: set[str]) 
 
     kind = f"{criterion} error"
     if criterion == "rms":
-        points = [trial.typical for trial in possible if trial.name.startswith("Landmarks")]
-        most = 1.1 * min(points) if points else 2 * min(trial.typical for trial in possible)
+        landmarks = [trial.typical for trial in possible if trial.name.startswith("Landmarks")]
+        most = 1.1 * min(landmarks) if landmarks else 2 * min(t.typical for t in possible)
         possible = [trial for trial in possible if trial.typical <= most]
     best = min(possible, key=error)
     least = error(best)
@@ -114,16 +141,16 @@ def choose(trials: list[Trial], criterion: str, judges: str, learned: set[str]) 
     steady = [
         trial
         for trial in close
-        if trial.name not in learned
+        if trial.name not in data_dependent
         and _CLEARLY * error(trial) <= least
         and _CLEARLY * trial.cost <= best.cost
     ]
-    if best.name in learned and steady:
+    if best.name in data_dependent and steady:
         chosen = min(steady, key=error)
         reason = (
             f"{chosen.name} learns nothing of the rows and has about the least {kind} "
-            f"({best.name}) on rows {judges}"
+            f"({best.name}) on rows {rows}"
         )
         return Report(tuple(trials), chosen.name, reason)
-    reason = f"{best.name} has the least {kind} on rows {judges}"
+    reason = f"{best.name} has the least {kind} on rows {rows}"
     return Report(tuple(trials), best.name, reason)

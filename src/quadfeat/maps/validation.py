@@ -1,4 +1,4 @@
-"""Errors of candidate maps on rows they did not learn from."""
+"""Errors of candidate maps on validation rows, which they were not fitted on."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from .._typing import Floats, Indices, Matrix
+from .._typing import Floats, Indices, Mask, Matrix
 from ..kernels.base import Kernel
+from ..numerics import principal_frame
 from .base import FeatureMap
 from .expansions import ExpansionMap, HermiteMercer, Landmarks
 from .fourier import FourierMap
 from .report import Trial, refused
 
-_JUDGES = 1000  # rows held out to judge on
+_VALIDATION_ROWS = 1000  # at most
 
 
 @dataclass(frozen=True, eq=False)
 class ValidationRows:
-    """Rows to judge on, the weights of their pairs, and of the typical ones, and the kernel."""
+    """Rows, the weights of their pairs and of pairs of typical rows, and the exact kernel."""
 
     rows: Matrix
     pairs: Floats
@@ -29,75 +29,138 @@ class ValidationRows:
     at_zero: float
 
     @classmethod
-    def of(
-        cls, kernel: Kernel, rows: Matrix, weights: Floats, near: npt.NDArray[np.bool_]
-    ) -> ValidationRows:
+    def of(cls, kernel: Kernel, rows: Matrix, weights: Floats, typical: Mask) -> ValidationRows:
+        """Pairs weigh the product of their rows' weights; a row is not paired with itself."""
+
         def pairs(weights: Floats) -> Floats:
             product = np.multiply.outer(weights, weights)
             if len(product) > 1:
                 np.fill_diagonal(product, 0.0)
             return product
 
-        typical = pairs(weights * near) if near.sum() > 1 else pairs(weights)
-        return cls(rows, pairs(weights), typical, kernel(rows), kernel.at_zero(rows.shape[1]))
+        inner = pairs(weights * typical) if typical.sum() > 1 else pairs(weights)
+        double = rows.astype(np.float64)
+        exact = kernel.gram(double, double)
+        return cls(rows, pairs(weights), inner, exact, kernel.at_zero(rows.shape[1]))
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Rows of X divided into training rows and validation rows.
+
+    Parameters
+    ----------
+    X : (n, d)
+    held_out : validation rows; none where X has fewer than 20 rows
+    weights : how many rows of X each validation row represents
+    row_weights : (n,), how many rows each training row represents; 0 for validation rows
+    typical : (n,), which rows are not among the outermost 1%
+    order : training rows, the first of which are a sample by row weight
+    """
+
+    X: Matrix
+    held_out: Indices
+    weights: Floats
+    row_weights: Floats
+    typical: Mask
+    order: Indices
+
+    @classmethod
+    def of(cls, X: Matrix, rng: np.random.Generator) -> Split:
+        """A random split that samples the outermost rows more densely."""
+        distance = principal_frame.distances(X)
+        held_out, weights, row_weights = split_rows(distance, rng)
+        typical = principal_frame.typical(distance)
+        return cls(X, held_out, weights, row_weights, typical, weighted_order(row_weights, rng))
+
+    @property
+    def any_held_out(self) -> bool:
+        """Whether validation rows are other rows than the training rows."""
+        return len(self.held_out) > 0
+
+    def training(self, count: int) -> Matrix:
+        """At most `count` training rows, in the order of X."""
+        return self.X[np.sort(self.order[:count])]
+
+    def validation(self, kernel: Kernel) -> ValidationRows:
+        """The rows held out, or all rows where there are too few."""
+        rows = self.held_out if self.any_held_out else np.arange(len(self.X))
+        return ValidationRows.of(kernel, self.X[rows], self.weights, self.typical[rows])
+
+    def again(self, size: int, most: int, rng: np.random.Generator) -> tuple[Indices, Indices]:
+        """A smaller split: `size` typical validation rows, and at most `most` of all others.
+
+        The outermost rows are all for training. The validation rows are a plain sample of the
+        typical ones, by weight: with any other sample, errors would be underestimated.
+        """
+        inner = self.typical[self.held_out]
+        chance = self.weights[inner] / self.weights[inner].sum()
+        size = min(len(chance), size)
+        last = np.sort(rng.choice(self.held_out[inner], size, replace=False, p=chance))
+        rest = rng.permutation(np.delete(np.arange(len(self.X)), last))[:most]
+        return last, np.sort(rest)
 
 
 def try_candidate(
     name: str,
     candidate: FeatureMap,
-    learners: Matrix,
-    lessons: dict[type, Any],
-    judges: ValidationRows,
+    training: Matrix,
+    shared_fits: dict[type, Any],
+    validation: ValidationRows,
 ) -> Trial:
+    """Fit a candidate on the training rows and measure its errors on the validation rows."""
     try:
         if isinstance(candidate, ExpansionMap):
-            candidate._fit_sharing(learners, lessons)
+            candidate._fit_sharing(training, shared_fits)
         else:
-            candidate.fit(learners)
-        error = (candidate.approximate_kernel(judges.rows) - judges.exact) / judges.at_zero
+            candidate._fit_validated(training)
+        approximate = candidate._approximate_gram(validation.rows, validation.rows)
+        error = (approximate - validation.exact) / validation.at_zero
     except ValueError as refusal:
+        # Every map has refusals of its own (kernel, width, memory); the report shows their text.
         return refused(name, str(refusal))
     squares = np.square(error, dtype=np.float64)
     return Trial(
         name,
         candidate.n_columns_,
-        float(np.sqrt(np.average(squares, weights=judges.pairs))),
-        float(np.abs(error[judges.pairs > 0]).max()),
+        float(np.sqrt(np.average(squares, weights=validation.pairs))),
+        float(np.abs(error[validation.pairs > 0]).max()),
         cost_per_row(candidate),
-        typical=float(np.sqrt(np.average(squares, weights=judges.typical))),
+        typical=float(np.sqrt(np.average(squares, weights=validation.typical))),
     )
 
 
 def split_rows(distance: Floats, rng: np.random.Generator) -> tuple[Indices, Floats, Floats]:
-    """Rows to judge on, how many rows each stands for, and how many each row not among them does.
+    """Validation rows, their weights, and the weights of all rows for training.
 
     In heavy-tailed data the few outermost rows decide the error of all pairs, and a plain sample
     may hold none of them: the outermost half percent and five percent by `distance`, (n,), are
-    sampled more densely, and weigh less. The others of these are then fewer,
-    and weigh more; those to judge on stand for 0 among them.
+    sampled more densely, with smaller weights. Training rows of a stratum weigh more the more of
+    it is held out; validation rows weigh 0 there.
     """
     n = len(distance)
-    stands_for = np.ones(n)
+    row_weights = np.ones(n)
     if n < 20:
-        return np.arange(0), np.ones(n), stands_for
+        return np.arange(0), np.ones(n), row_weights
     ranked = np.argsort(-distance, kind="stable")
     cuts = [0, n // 200, n // 20, n]
     rows, weights = [], []
-    for low, high, most in zip(cuts, cuts[1:], (100, 200, _JUDGES - 300), strict=False):
+    for low, high, most in zip(cuts, cuts[1:], (100, 200, _VALIDATION_ROWS - 300), strict=False):
         stratum = ranked[low:high]
         count = min(len(stratum) // (2 if high < n else 4), most)
         if count:
             rows.append(rng.choice(stratum, size=count, replace=False))
             weights.append(np.full(count, len(stratum) / count))
-            stands_for[stratum] = len(stratum) / (len(stratum) - count)
-    stands_for[np.concatenate(rows)] = 0.0
-    return np.concatenate(rows), np.concatenate(weights), stands_for
+            row_weights[stratum] = len(stratum) / (len(stratum) - count)
+    row_weights[np.concatenate(rows)] = 0.0
+    return np.concatenate(rows), np.concatenate(weights), row_weights
 
 
 def weighted_order(weights: Floats, rng: np.random.Generator) -> Indices:
     """Rows of positive weight in an order whose first ones are a sample by weight.
 
-    Each waits for an exponential time at the rate of its weight (Efraimidis and Spirakis, 2006).
+    Rows are sorted by exponential times at the rate of their weights (Efraimidis and Spirakis,
+    2006).
     """
     rows = np.flatnonzero(weights)
     return rows[np.argsort(rng.exponential(size=len(rows)) / weights[rows])]
@@ -108,17 +171,20 @@ def cost_per_row(fitted: FeatureMap) -> float:
     p = fitted.n_columns_
     if isinstance(fitted, HermiteMercer):
         basis = fitted.basis_
-        made = sum(np.count_nonzero(each.rotation) + len(each.parent) for each in basis.expansions)
-        products = [
-            product
-            for each in basis.expansions
-            for product in (each.mixing, each.projection)
-            if product is not None
+        work = sum(
+            np.count_nonzero(expansion.rotation) + len(expansion.parent)
+            for expansion in basis.expansions
+        )
+        factors = [
+            factor
+            for expansion in basis.expansions
+            for factor in (expansion.mixing, expansion.projection)
+            if factor is not None
         ]
-        products += [] if basis.projection is None else [basis.projection]
-        return float(made + sum(product.size for product in products))
+        factors += [] if basis.projection is None else [basis.projection]
+        return float(work + sum(factor.size for factor in factors))
     if isinstance(fitted, Landmarks):
         product = p / 2 if fitted.basis_.triangular else p
         return float(len(fitted.basis_.points) * (fitted.n_features_in_ + 10 + product))
     assert isinstance(fitted, FourierMap)
-    return 10.0 * p + sum(rule.nodes.size for rule in fitted._group_rules)
+    return 10.0 * p + sum(rule.nodes.size for rule in fitted._rules_by_group)

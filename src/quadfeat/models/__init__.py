@@ -1,12 +1,26 @@
 """Models: regressors and classifiers on features that stream through.
 
-Rows come in blocks, and what a fit needs of them is summed: the feature matrix is never held.
+The one rule: rows come in blocks, and what a fit needs of them is summed; the feature matrix of all
+rows is never held.
+
+- `regressor`: `KernelRegressor`; `classifier`: `KernelClassifier`
+- `base`: `KernelModel`, what both share: data in, the map, one path for `fit` and `partial_fit`
+- `stream`: rows to features to sums, with checkpoints; `Rows`, features of rows in memory
+- `cluster`: the same on Dask workers, and lazy predictions
+- `ridge_sums`: `NormalSums`, Z'WZ and Z'WY, and the `RidgeSystem` to solve
+- `ridge`: choice of the penalty, coefficients, noise, posterior
+- `ridge_path`: `RidgePath`, all penalties from one factorisation
+- `losses`: squared hinge and logistic loss, summed with their gradients
+- `descent`: their fits by L-BFGS, and the choice of their penalty
+- `tuning`: penalties to try, and which one is best; `Tried`, a value and its score
+- `kernel_learning`: choice of the bandwidth; `centring`: columns that lie far from 0
+- `calibration`: scores to probabilities
 """
 
-from .base import DTYPES
+from .base import DTYPES, fit_keeping_checkpoint
 from .classifier import KernelClassifier
-from .descent import Curvature, fit_loss
-from .losses import indicators
+from .descent import Curvature, Objective, fit_loss
+from .losses import Weights, indicators
 from .regressor import KernelRegressor
 from .ridge import Posterior, fit_ridge
 from .ridge_sums import NormalSums, RidgeSystem
@@ -19,10 +33,13 @@ __all__ = [
     "KernelClassifier",
     "KernelRegressor",
     "NormalSums",
+    "Objective",
     "Posterior",
     "RidgeSystem",
     "Rows",
     "Tried",
+    "Weights",
+    "fit_keeping_checkpoint",
     "fit_loss",
     "fit_ridge",
     "indicators",

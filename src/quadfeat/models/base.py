@@ -1,10 +1,11 @@
-"""What both kernel models share: data in blocks, the map, the penalty, checkpoints."""
+"""`KernelModel`, the base of both models: data in, the map, the ridge fit, checkpoints."""
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,36 +24,39 @@ from .._checks import (
 )
 from .._rows import moved
 from .._typing import Floats, Matrix
-from ..data.base import Source
 from ..data.blocks import Block
 from ..data.checkpoint import Checkpoint
-from ..data.dask_source import Partitions, is_collection
+from ..data.dask_source import AnySource, Partitions, is_collection
 from ..data.identity import parameters_fingerprint
-from ..data.sampling import Drawn, RowSample, is_table_of_counts
+from ..data.iterators import IteratorSource
+from ..data.sampling import RowSample, SampledRows, is_table_of_counts
 from ..data.sources import is_blocks, source
-from ..data.summary import Once, Survey, distinct_rows, survey
+from ..data.summary import Summary, distinct_rows
 from ..kernels.base import Kernel
 from ..maps.base import FeatureMap
-from ..maps.chooser import KernelFeatures
-from .cluster import ClusterStream
+from ..numerics.blas import on_one_thread
+from .centring import far_origin
+from .cluster import open_stream
 from .kernel_learning import seeded, tune_bandwidth
-from .ridge import Judge, RidgeFit, fit_ridge
+from .ridge import RidgeFit, Score, fit_ridge, ridge_sums
 from .ridge_sums import NormalSums, narrowed
-from .stream import Encode, FeatureStream, Rows, Stream
+from .stream import Encode, Rows, Stream
 from .tuning import Tried
 
 DTYPES = ("float32", "float64")
+MEAN_ROWS = 2000  # of the sample, to centre targets by
+LEFT_OUT_FEATURES = 2**22  # n p up to which a regressor leaves every row out in turn
 _TUNING_ROWS = 5000  # of the sample, to choose a bandwidth on
 _SAMPLE_WORK = 5e11  # multiply-adds to leave rows of the sample out in turn
-_ORIGIN_ROWS = 200  # of the sample, to find where columns lie
-# How many of its interquartile ranges a column may be from 0 before features lose digits by it:
-# float32 then has 20 bits left for the differences, and float64 has 32.
-_FAR = {"float32": 2.0**3, "float64": 2.0**20}
 _PREDICTED = 2**25  # bytes of features at a time when predicting
 
 
 class KernelModel(BaseEstimator, ABC):
-    """What both models share: data in blocks, the map, the penalty, checkpoints."""
+    """The base of both models: data in, the map, the ridge fit, checkpoints.
+
+    `fit` and `partial_fit` both run `_fit`. A subclass says how targets are encoded and what is
+    learned from a fitted ridge system.
+    """
 
     features: FeatureMap | None
     alpha: Any
@@ -68,8 +72,9 @@ class KernelModel(BaseEstimator, ABC):
     tuning_: list[Tried]
     n_features_in_: int
     _sums: NormalSums  # of the batches of partial_fit
-    _seen: RowSample  # of the same; files of version 0.1.0 have none
-    _target_rules: ClassVar[dict[str, Any]] = {}  # what scikit-learn is to check of y
+    _seen: RowSample  # of the same batches; files of version 0.1.0 have none
+    _target_rules: ClassVar[dict[str, Any]] = {}  # what scikit-learn checks of y
+    _learns_labels: ClassVar[bool]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -77,31 +82,73 @@ class KernelModel(BaseEstimator, ABC):
             hinted = with_kernel_hint(cls.__init__, "KernelFeatures({})")
             cls.__init__ = hinted  # type: ignore[method-assign]
 
+    # --- the fit ----------------------------------------------------------------------------------
+    @on_one_thread
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, *, batch: bool = False, classes: Any = None
+    ) -> Checkpoint:
+        """`fit`, or `partial_fit` if `batch`; returns the checkpoint, which the caller removes.
+
+        `classes` are the labels given to the first `partial_fit`, None to take those of y.
+        """
+        self._check()
+        first = not (batch and hasattr(self, "_sums"))
+        data = self._source(X, y, sample_weight, reset=first)
+        checkpoint = Checkpoint.none() if batch else self._opened_checkpoint(data)
+        summary = self._summarised(data, checkpoint)
+        if first:
+            self._begin(summary, classes)
+        self._fit_rows(data, summary, checkpoint, batch=batch)
+        return checkpoint
+
+    @abstractmethod
+    def _begin(self, summary: Summary, classes: Any) -> None:
+        """Set what the sample decides: the map, classes, the centre of the targets."""
+
+    def _fit_rows(
+        self, data: AnySource, summary: Summary, checkpoint: Checkpoint, *, batch: bool
+    ) -> None:
+        """Fit the coefficients; here those of a ridge regression."""
+        stream = self._stream(data, summary, self._encoded_for_ridge)
+        sums = ridge_sums(stream, checkpoint, self.features_.n_columns_, self._n_outputs)
+        if batch:
+            summary = self._with_batches(sums, summary)
+        self._finish(sums, self._sample(summary), summary.distinct_share, copy=batch)
+        if batch:
+            self._keep_batches(sums, summary)
+
+    @property
+    @abstractmethod
+    def _n_outputs(self) -> int:
+        """Columns of targets, t."""
+
+    @abstractmethod
+    def _finish(self, sums: NormalSums, sample: Rows, distinct_share: float, *, copy: bool) -> None:
+        """Solve for the coefficients and set the fitted attributes."""
+
     # --- data in ----------------------------------------------------------------------------------
-    def _source(
-        self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True
-    ) -> Source | Partitions | Once:
+    def _source(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> AnySource:
         if reset:
-            # A fit forgets the batches and the columns of those before it.
+            # `fit` forgets earlier batches and their columns.
             for name in ("_sums", "_seen", "feature_names_in_", "_first_index"):
                 self.__dict__.pop(name, None)
         if is_collection(X):
             return Partitions(X, y, sample_weight, dtype=self.dtype)
         if hasattr(X, "__next__") and y is None and sample_weight is None:
-            return Once.of(X).astype(self.dtype)
+            return IteratorSource.of(X).astype(self.dtype)
         if _is_stream(X):
             known = {} if reset else self._columns()
-            made = source(X, y, sample_weight, **known).astype(self.dtype)
-            if reset and made.first_index is not None:
-                self._first_index = made.first_index
-            return made
+            data = source(X, y, sample_weight, **known).astype(self.dtype)
+            if reset and data.first_index is not None:
+                self._first_index = data.first_index
+            return data
         if y is None:
             raise ValueError(
                 f"requires y to be passed, but the target y is None; {type(self).__name__} learns "
                 f"from targets"
             )
         for name, values in (("X", X), ("y", y), ("sample_weight", sample_weight)):
-            check_plain(name, values, dates=True)  # scikit-learn knows what to say of dates
+            check_plain(name, values, dates=True)  # scikit-learn has the message for dates
         X, y = validate_data(
             self,
             X,
@@ -121,7 +168,7 @@ class KernelModel(BaseEstimator, ABC):
         return y
 
     def _columns(self) -> dict[str, Any]:
-        """What `source` is to know of the columns of the fit."""
+        """Arguments of `source` that describe the columns of the fit."""
         names = getattr(self, "feature_names_in_", None)
         return {
             "columns": self.n_features_in_ if names is None else list(names),
@@ -141,7 +188,7 @@ class KernelModel(BaseEstimator, ABC):
                 f"None, got {self.features!r}"
             )
         if self.features is not None:
-            self.features._check_parameters()
+            self.features.check_parameters()
         if isinstance(self.alpha, str):
             check_choice("alpha", self.alpha, ("auto",))
         else:
@@ -159,10 +206,10 @@ class KernelModel(BaseEstimator, ABC):
             )
         check_not_negative("checkpoint_interval", self.checkpoint_interval, example="60.0")
 
-    def _opened_checkpoint(self, data: Source | Partitions | Once) -> Checkpoint:
+    def _opened_checkpoint(self, data: AnySource) -> Checkpoint:
         if self.checkpoint is None:
-            return Checkpoint(None, 0.0, {})
-        if isinstance(data, Partitions):
+            return Checkpoint.none()
+        if data.on_workers:
             raise ValueError(
                 "checkpoint is for fits on one machine; on a cluster the scheduler makes lost sums "
                 "again, so leave checkpoint=None"
@@ -172,41 +219,33 @@ class KernelModel(BaseEstimator, ABC):
         identity = {"parameters": type(self).__name__ + parameters_fingerprint(chosen)}
         return Checkpoint(self.checkpoint, self.checkpoint_interval, identity)
 
-    def _look(
-        self, data: Source | Partitions | Once, checkpoint: Checkpoint, *, labels: bool
-    ) -> Survey:
-        if isinstance(data, Partitions):
-            look = data.survey(labels=labels)
-        else:
-            seen = data.head if isinstance(data, Once) else data
-            look = survey(seen, labels=labels, verbose=self.verbose)
+    def _summarised(self, data: AnySource, checkpoint: Checkpoint) -> Summary:
+        summary = data.summary(labels=self._learns_labels, verbose=self.verbose)
         if checkpoint.active:
-            # Every row has been read by now, so that all of them tell the data from other data.
+            # Every row has been read by now, so the fingerprint covers all of them.
             checkpoint.require("data", data.fingerprint)
         if data.columns is not None and not hasattr(self, "_sums"):
             self.feature_names_in_ = np.array(data.columns, dtype=object)
-        return look
+        return summary
 
     def _stream(
-        self, data: Source | Partitions | Once, look: Survey, encode: Encode, *, keep: bool = False
+        self, data: AnySource, summary: Summary, encode: Encode, *, keep: bool = False
     ) -> Stream:
-        if isinstance(data, Partitions):
-            return ClusterStream(data, self.features_, encode)
-        if isinstance(data, Once):
-            return FeatureStream(data.whole, self.features_, encode, verbose=self.verbose)
-        return FeatureStream(
-            data, self.features_, encode, n_rows=look.n_rows, keep=keep, verbose=self.verbose
+        n_rows = summary.n_rows if summary.of_all else None
+        return open_stream(
+            data, self.features_, encode, n_rows=n_rows, keep=keep, verbose=self.verbose
         )
 
     # --- the map ----------------------------------------------------------------------------------
-    def _fit_map(self, look: Survey) -> None:
-        """Fit the map on the sample, with a bandwidth of our choice where there is no kernel."""
+    def _fit_map(self, summary: Summary) -> None:
+        """Fit the map on the sample; choose the bandwidth if the map has no kernel."""
         self.tuning_ = []
-        if look.n_rows == 1 and isinstance(self.alpha, str):
+        if summary.n_rows == 1 and isinstance(self.alpha, str):
             raise ValueError("1 sample is too few to choose alpha by; give alpha a number")
         features = seeded(self.features)
-        rows = self._counting(look.drawn).X
-        origin, dtype = self._origin(rows), self._precision(rows)
+        rows = self._weighted(summary.drawn).X
+        dtype = self._precision(rows)
+        origin = far_origin(rows, dtype)
         distinct = moved(distinct_rows(rows), origin, dtype)
         if len(distinct) > 1 and not (distinct != distinct[0]).any():
             raise ValueError(
@@ -214,7 +253,7 @@ class KernelModel(BaseEstimator, ABC):
                 f"as float64"
             )
         if features.kernel is None and len(distinct) > 1:
-            drawn = self._counting(look.some(_TUNING_ROWS).drawn)
+            drawn = self._weighted(summary.some(_TUNING_ROWS).drawn)
             y, weight = self._encoded(Block(drawn.X, drawn.y, drawn.weight))
             counts = is_table_of_counts(drawn.X, drawn.weight)
             group = None if counts else self._groups(drawn)
@@ -231,91 +270,81 @@ class KernelModel(BaseEstimator, ABC):
             features.set_params(kernel=kernel)
         self.features_ = features.fit(distinct)
         if origin is not None:
-            self.features_._origin = origin
-            if isinstance(self.features_, KernelFeatures):
-                self.features_.map_._origin = origin
+            self.features_.moved_to(origin)
         self.n_features_in_ = distinct.shape[1]
 
     def _precision(self, X: Matrix) -> Any:
-        """The precision of features of these rows."""
+        """The dtype of the features of these rows."""
         return np.dtype(X.dtype if self.dtype is None else self.dtype)
-
-    def _origin(self, X: Matrix) -> Floats | None:
-        """What to take from rows, in double precision: the median of columns that lie far from 0.
-
-        Kernels see differences alone, and those of 1e8 + x lose x where 1e8 + x is rounded first.
-        """
-        if X.dtype == np.float32:
-            return None
-        some = X[:: -(-len(X) // _ORIGIN_ROWS)]
-        low, middle, high = np.quantile(some, [0.25, 0.5, 0.75], axis=0, method="lower")
-        far = np.abs(middle) > _FAR[self._precision(X).name] * (high - low)
-        return np.where(far, middle, 0.0) if far.any() else None
 
     @abstractmethod
     def _encoded(self, block: Block) -> tuple[Any, Any]:
-        """Targets as the sums want them, and weights."""
+        """Targets (numbers less their centre, or codes of classes) and weights of a block."""
 
     def _ridge_targets(self, y: Any) -> Floats:
+        """Encoded targets as those of a ridge regression, (n, t)."""
         return y
 
-    def _counting(self, drawn: Drawn) -> Drawn:
-        """The rows of a sample that have a weight after that of their class."""
+    def _encoded_for_ridge(self, block: Block) -> tuple[Any, Any]:
+        y, weight = self._encoded(block)
+        return self._ridge_targets(y), weight
+
+    def _weighted(self, drawn: SampledRows) -> SampledRows:
+        """The rows of a sample whose weight, times that of their class, is positive."""
         _, weight = self._encoded(Block(drawn.X, drawn.y, drawn.weight))
         if not (weight > 0).any():
             raise ValueError("class_weight leaves no row with a weight above zero")
         return drawn if (weight > 0).all() else drawn.at(weight > 0)
 
-    def _groups(self, drawn: Drawn) -> Any:
-        """Codes 0, 1, ... of rows that are left out together; None for every row on its own."""
+    def _groups(self, drawn: SampledRows) -> Any:
+        """Codes 0, 1, ... of rows that are left out together; None if each is left out alone."""
         return None
 
-    def _judge(self, sample: Rows) -> Judge | None:
-        """What a penalty is judged by; None for the squared error."""
+    def _score(self, sample: Rows) -> Score | None:
+        """The score by which a penalty is chosen; None for the squared error."""
         return None
 
     def _n_left_out(self, p: int) -> int:
-        """How many rows of p features are left out in turn, which takes some seconds at most."""
+        """How many rows of p features are left out in turn; some seconds of work at most."""
         return int(np.clip(_SAMPLE_WORK / p**2, 500, 5000))
 
-    def _sample(self, look: Survey, *, whole: bool) -> Rows:
-        """Rows of the sample with features, few enough to be left out in turn.
+    def _sample(self, summary: Summary) -> Rows:
+        """Features of the sampled rows, few enough to be left out in turn.
 
-        All rows, if these are few: then the error that penalties are judged by is exact. `whole`
-        tells whether the survey saw all rows of the fit.
+        All rows, if there are few: the error by which a penalty is chosen is then exact.
         """
         p = self.features_.n_columns_
-        look = look.some(self._n_left_out(p))
-        drawn = self._counting(look.drawn)
+        summary = summary.some(self._n_left_out(p))
+        drawn = self._weighted(summary.drawn)
         y, weight = self._encoded(Block(drawn.X, drawn.y, drawn.weight))
         Z = np.empty((len(drawn.X), p), dtype=self._precision(drawn.X))
         self.features_.write(drawn.X, Z)
-        complete = whole and look.sample.complete
+        complete = summary.of_all and summary.sample.complete
         counts = is_table_of_counts(drawn.X, drawn.weight)
         group = None if counts else self._groups(drawn)
-        return Rows(Z, y, weight, drawn.share, group, whole, complete, counts)
+        return Rows(Z, y, weight, drawn.share, group, summary.of_all, complete, counts)
 
-    def _with_batches(self, sums: NormalSums, look: Survey) -> tuple[Survey, bool]:
-        """Add the batches before to the sums of one more, and to the look at it.
+    def _with_batches(self, sums: NormalSums, summary: Summary) -> Summary:
+        """Add the earlier batches to the sums of a new one; the summary of all batches.
 
-        Returns whether the look is at all of them. What one batch has would judge for its own rows
-        only, and knows nothing of copies in the others. The batches before stay as they were, so
-        that a batch which cannot be solved with them is not kept.
+        The sample of one batch represents its own rows only, and does not know of copies in other
+        batches. `_sums` and `_seen` are not changed, so that a batch which cannot be solved with
+        them is not kept.
         """
         limit = self._n_left_out(self.features_.n_columns_)
         if not hasattr(self, "_sums"):
-            before = look.sample.limited(limit).blank()()
+            before = summary.sample.limited(limit).blank()()
         else:
             sums.merge(self._sums)
             if not hasattr(self, "_seen"):
-                return look, False
+                return replace(summary, of_all=False)
             before = self._seen.limited(limit)
-        return look.joined(before, sums.n_rows), True
+        return summary.joined(before, sums.n_rows)
 
-    def _keep_batches(self, sums: NormalSums, look: Survey, whole: bool) -> None:
+    def _keep_batches(self, sums: NormalSums, summary: Summary) -> None:
         self._sums = sums
-        if whole:
-            self._seen = look.sample
+        if summary.of_all:
+            self._seen = summary.sample
 
     # --- ridge ------------------------------------------------------------------------------------
     def _solve(
@@ -328,9 +357,10 @@ class KernelModel(BaseEstimator, ABC):
             distinct_share=sums.weight / sums.n_rows if sample.counts else distinct_share,
         )
         rows = sample.targets(self._ridge_targets(sample.y))
-        fit = fit_ridge(system, self.alpha, sample.Z.dtype, rows, self._judge(sample))
+        fit = fit_ridge(system, self.alpha, sample.Z.dtype, rows, self._score(sample))
         self.alpha_ = fit.alpha
-        self.tuning_ = [each for each in self.tuning_ if each.parameter != "alpha"] + fit.tried
+        bandwidths = [tried for tried in self.tuning_ if tried.parameter != "alpha"]
+        self.tuning_ = bandwidths + fit.tried
         return fit
 
     # --- out --------------------------------------------------------------------------------------
@@ -338,16 +368,16 @@ class KernelModel(BaseEstimator, ABC):
         """The features of X, some rows at a time, in a reused buffer."""
         check_is_fitted(self)
         if _is_stream(X):
-            made = source(X, **self._columns())
+            data = source(X, **self._columns())
         else:
             check_plain("X", X, dates=True)
-            made = source(
+            data = source(
                 validate_data(
                     self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
                 )
             )
         p = self.features_.n_columns_
-        for block in made.astype(self.dtype).blocks():
+        for block in data.astype(self.dtype).blocks():
             dtype = self._precision(block.X)
             rows = int(np.clip(_PREDICTED // (p * dtype.itemsize), 64, 8192))
             buffer = np.empty((min(rows, len(block)), p), dtype=dtype)
@@ -394,5 +424,11 @@ def _is_stream(X: Any) -> bool:
     return isinstance(X, str | os.PathLike) or callable(X) or is_blocks(X)
 
 
-MEAN_ROWS = 2000  # of the sample
-JUDGED_FEATURES = 2**22
+def fit_keeping_checkpoint(
+    model: KernelModel, X: Any, y: Any = None, sample_weight: Any = None
+) -> Checkpoint:
+    """`model.fit`, without removing its checkpoint: remove it when the model is saved.
+
+    At every moment the checkpoint or the saved model is on the disk.
+    """
+    return model._fit(X, y, sample_weight)

@@ -1,4 +1,4 @@
-"""Scores to probabilities: a softmax whose temperature is learned from rows that were left out."""
+"""Scores to probabilities: a softmax whose temperature is fitted to leave-one-out scores."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from .._typing import Floats
 from .losses import Codes
 
 _STEPS = 100
-_PRIOR = 0.1  # rows that speak for a slope of 0: about 1 / n stays for the other classes
+_PRIOR = 0.1  # weight of a prior for slope 0: leaves about 1 / n to the other classes
 
 
 def probabilities(scores: Floats, slope: float) -> Floats:
     """softmax(slope f), (n, classes); two classes share one score, as (-f / 2, f / 2).
 
-    The class of the largest score stays the most likely one.
+    The class with the largest score has the largest probability.
 
     >>> probabilities(np.array([[0.0]]), 1.0)
     array([[0.5, 0.5]])
@@ -28,29 +28,29 @@ def _per_class(scores: Floats) -> Floats:
 
 
 def fit_slope(scores: Floats, codes: Codes, weight: Floats, n: float) -> float:
-    """The slope under which the classes of rows that were left out are most likely.
+    """The slope with the highest likelihood of the classes, given leave-one-out scores.
 
-    Newton's method on a convex function of one number.
+    Newton's method on a convex function of one variable.
 
     Parameters
     ----------
     scores : (n, t)
     codes : (n,)
-    weight : (n,), only their ratios matter
-    n : float, how many rows these are worth
+    weight : (n,), of which only ratios matter
+    n : float, effective number of rows
     """
     f = _per_class(scores)
     mass = weight * (n / weight.sum())
     scale = float(np.abs(f).max()) or 1.0
     f = f / scale
-    own = f[np.arange(len(f)), codes]
+    of_class = f[np.arange(len(f)), codes]
     slope = 0.0
     for _ in range(_STEPS):
         P = softmax(slope * f, axis=1)
         mean = (P * f).sum(axis=1)
-        gradient = mass @ (mean - own) + _PRIOR * slope
+        gradient = mass @ (mean - of_class) + _PRIOR * slope
         curvature = mass @ ((P * f**2).sum(axis=1) - mean**2) + _PRIOR
-        # The curvature falls with the slope: a full step from the left may go far beyond.
+        # The curvature decreases with the slope, so a full step from the left may overshoot.
         step = float(np.clip(-gradient / curvature, -2.0 - slope, 2.0 + slope))
         slope += step
         if abs(step) <= 1e-12 * max(slope, 1.0):
@@ -59,7 +59,7 @@ def fit_slope(scores: Floats, codes: Codes, weight: Floats, n: float) -> float:
 
 
 def log_loss(scores: Floats, codes: Codes, weight: Floats, n: float) -> float:
-    """The mean -log probability of the classes of rows that were left out, at the best slope."""
+    """The mean -log probability of the classes, given leave-one-out scores, at the best slope."""
     P = probabilities(scores, fit_slope(scores, codes, weight, n))
-    own = np.maximum(P[np.arange(len(P)), codes], np.finfo(float).tiny)
-    return float(-np.average(np.log(own), weights=weight))
+    of_class = np.maximum(P[np.arange(len(P)), codes], np.finfo(float).tiny)
+    return float(-np.average(np.log(of_class), weights=weight))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -15,20 +15,21 @@ from .._checks import check_choice, check_count, require
 from .._typing import Floats
 from ..data.blocks import Block
 from ..data.checkpoint import Checkpoint
-from ..data.sampling import Drawn
-from ..data.summary import Once, Survey, effective_share, labels_of
+from ..data.dask_source import AnySource
+from ..data.sampling import SampledRows
+from ..data.summary import Summary, effective_share, labels_of
 from ..maps.base import FeatureMap
 from ..numerics.blas import on_one_thread
 from .base import KernelModel
 from .calibration import fit_slope, log_loss, probabilities
 from .cluster import lazily
-from .descent import fit_loss, tune_alpha
-from .losses import indicators
-from .ridge import Judge, ridge_sums
+from .descent import Objective, fit_loss, tune_alpha
+from .losses import Weights, indicators
+from .ridge import Score
 from .ridge_sums import NormalSums
-from .stream import Rows, fold
+from .stream import Rows
 
-_SMALL_WORK = 1e7  # products per pass up to which a descent may take as many as it likes
+_SMALL_WORK = 1e7  # multiply-adds per pass up to which a descent runs down to rounding
 
 
 def _ridge_only(model: Any) -> bool:
@@ -55,36 +56,41 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     loss : "ridge", "squared_hinge" or "logistic"
         "ridge": least squares on -1 and +1, one class against the rest, in closed form.
         "squared_hinge": the linear SVM, one class against the rest. "logistic": multinomial.
-        The last two take some tens of passes of L-BFGS, and features are kept between them where
-        they fit into a gigabyte.
+        The last two take some tens of passes of L-BFGS; features of up to a gigabyte are cached
+        between them.
     rank : int or None
         With "logistic": the weight matrix is U V' of this rank, for many classes. The penalty is
         still alpha / 2 |U V'|^2.
     alpha : float, sequence of floats (ridge only), or "auto"
         Ridge minimises sum w (y - f)^2 + alpha |v|^2, the others sum w loss + alpha / 2 |v|^2
-        (alpha = 1 / C). "auto" chooses for ridge by the log loss of a sample whose rows are left
-        out in turn, for the others on held-out rows of a sample.
+        (alpha = 1 / C). "auto" takes the lowest log loss: for ridge the leave-one-out loss of a
+        sample, for the others that of validation rows of a sample.
     class_weight : dict, "balanced" or None
     fit_intercept : bool
     dtype : "float32", "float64" or None
         As for `KernelRegressor`.
     checkpoint : path or None
-    checkpoint_interval : float, seconds between writes at least
-    verbose : bool, progress on stderr
+        As for `KernelRegressor`.
+    checkpoint_interval : float, minimum seconds between writes
+    verbose : bool, whether to show progress on stderr
 
     Attributes
     ----------
-    classes_ : labels
-    features_ : the fitted map
-    coef_ : (1, p) for two classes, else (classes, p)
-    intercept_ : (1,) or (classes,)
-    alpha_ : float
-    tuning_ : list of what was tried for bandwidth and alpha
+    classes_ : array (n_classes,), sorted labels
+    features_ : FeatureMap, fitted, with p columns
+    coef_ : array (1, p) for two classes, else (n_classes, p)
+    intercept_ : array (1,) for two classes, else (n_classes,)
+    alpha_ : float, the penalty, given or chosen
+    tuning_ : list of Tried
+        Each value of the bandwidth and of alpha that was tried, as for `KernelRegressor`.
+    n_passes_ : int, passes over the data of L-BFGS; not for loss="ridge"
+    n_features_in_ : int, columns of X
+    feature_names_in_ : array of str (n_features_in_,), only if the columns of X have names
 
     Notes
     -----
-    Ridge scores become probabilities by a softmax whose temperature is learned from rows that are
-    left out in turn.
+    Ridge scores become probabilities by a softmax whose temperature is fitted to the leave-one-out
+    scores of a sample.
 
     Examples
     --------
@@ -119,6 +125,8 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         self.checkpoint = checkpoint
         self.checkpoint_interval = checkpoint_interval
         self.verbose = verbose
+
+    _learns_labels: ClassVar[bool] = True
 
     def _check(self) -> None:
         super()._check()
@@ -155,83 +163,66 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         Parameters
         ----------
         X : array, CSR matrix, memory map, DataFrame; a path; blocks (X, y) or (X, y, weight); or a
-            Dask array or DataFrame, whose partitions are folded where they are
+            Dask array or DataFrame, whose partitions are summed on their workers
         y : (n,) labels; for a file the name of its column
         sample_weight : (n,) or None; for a file the name of its column
         """
         self._fit(X, y, sample_weight).remove()
         return self
 
-    @on_one_thread
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Checkpoint:
-        """`fit`, with its checkpoint still there for whoever has yet to store the model."""
-        self._check()
-        data = self._source(X, y, sample_weight)
-        checkpoint = self._opened_checkpoint(data)
-        look = self._look(data, checkpoint, labels=True)
-        self._begin(look, look.classes)
-        sample = self._sample(look, whole=not isinstance(data, Once))
-        p, t = self.features_.n_columns_, self._n_scores
+    def _fit_rows(
+        self, data: AnySource, summary: Summary, checkpoint: Checkpoint, *, batch: bool
+    ) -> None:
         if self.loss == "ridge":
-            stream = self._stream(data, look, self._encoded_signs)
-            sums = ridge_sums(stream, checkpoint, p, t)
-            self._finish(sums, sample, look.distinct_share, copy=False)
-            return checkpoint
+            super()._fit_rows(data, summary, checkpoint, batch=batch)
+            return
         alpha = self.alpha
         if isinstance(alpha, str):
-            alpha, tried = tune_alpha(self.loss, sample, t, intercept=self.fit_intercept)
+            alpha, tried = tune_alpha(
+                self.loss, self._sample(summary), self._n_scores, intercept=self.fit_intercept
+            )
             self.tuning_ += tried
         self.alpha_ = float(alpha)
-        W, b, self.n_passes_ = fit_loss(
-            self.loss,
-            self._stream(data, look, self._encoded, keep=True),
-            checkpoint,
-            (p, t),
-            alpha=self.alpha_,
+        weights = Weights(
+            self.features_.n_columns_,
+            self._n_scores,
             rank=self.rank,
             intercept=self.fit_intercept,
-            tolerance=self._tolerance(look),
+        )
+        W, b, self.n_passes_ = fit_loss(
+            Objective(self.loss, weights, self.alpha_),
+            self._stream(data, summary, self._encoded, keep=True),
+            checkpoint,
+            tolerance=self._tolerance(summary),
         )
         self.coef_, self.intercept_ = np.ascontiguousarray(W.T), b
-        return checkpoint
 
-    def _tolerance(self, look: Survey) -> float:
-        """As near to the minimum as the precision gives; small problems down to the rounding."""
-        if self._precision(look.drawn.X) == np.float32:
+    def _tolerance(self, summary: Summary) -> float:
+        """As close to the minimum as the precision allows; for small problems down to rounding."""
+        if self._precision(summary.drawn.X) == np.float32:
             return 1e-7
-        work = look.n_rows * self.features_.n_columns_ * self._n_scores
+        work = summary.n_rows * self.features_.n_columns_ * self._n_scores
         return 1e-18 if work <= _SMALL_WORK else 1e-9
 
     @available_if(_ridge_only)  # type: ignore[untyped-decorator]
-    @on_one_thread
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Add rows to the batches before; a solution (p^3) each time.
+        """Add rows to those of earlier calls, and solve again (p^3).
 
-        The first batch decides the map; a call of `fit` in between begins anew.
+        The map is fitted on the first batch only; a call of `fit` in between starts over.
 
         Parameters
         ----------
         X : array, CSR matrix or DataFrame (n, d)
         y : (n,) labels
-        classes : all labels that will come, given with the first batch; by default its own
+        classes : all labels of all batches, given with the first; by default the labels in it
         sample_weight : (n,) or None
         """
-        self._check()
-        first = not hasattr(self, "_sums")
-        data = self._source(X, y, sample_weight, reset=first)
-        nothing = Checkpoint(None, 0.0, {})
-        look = self._look(data, nothing, labels=True)
-        if first:
-            self._begin(look, look.classes if classes is None else np.unique(classes))
-        added = NormalSums(self.features_.n_columns_, self._n_scores)
-        fold(self._stream(data, look, self._encoded_signs), added, nothing, "sums")
-        look, whole = self._with_batches(added, look)
-        self._finish(added, self._sample(look, whole=whole), look.distinct_share, copy=True)
-        self._keep_batches(added, look, whole)
+        self._fit(X, y, sample_weight, batch=True, classes=classes)
         return self
 
-    def _begin(self, look: Survey, classes: Any) -> None:
-        check_classification_targets(look.drawn.y)
+    def _begin(self, summary: Summary, classes: Any) -> None:
+        check_classification_targets(summary.drawn.y)
+        classes = summary.classes if classes is None else np.unique(classes)
         if len(classes) < 2:
             raise ValueError(
                 f"y has one class only, {classes.tolist()[0]!r}; a classifier needs samples of at "
@@ -239,18 +230,18 @@ class KernelClassifier(ClassifierMixin, KernelModel):
             )
         self.classes_ = classes
         self._n_scores = 1 if len(classes) == 2 else len(classes)
-        self._factors = self._class_factors(look)
-        self._fit_map(look)
+        self._factors = self._class_factors(summary)
+        self._fit_map(summary)
 
-    def _class_factors(self, look: Survey) -> Floats | None:
-        """What the weight of a row is multiplied by, for each class."""
+    def _class_factors(self, summary: Summary) -> Floats | None:
+        """The factor of the row weights of each class, (n_classes,)."""
         if self.class_weight is None:
             return None
         if isinstance(self.class_weight, str):
             check_choice("class_weight", self.class_weight, ("balanced",))
-            totals = dict(zip(look.classes.tolist(), look.class_weights, strict=True))
-            each = np.array([totals.get(name, 0.0) for name in self.classes_.tolist()])
-            share = each * np.count_nonzero(each) / each.sum()
+            totals = dict(zip(summary.classes.tolist(), summary.class_weights, strict=True))
+            weight = np.array([totals.get(name, 0.0) for name in self.classes_.tolist()])
+            share = weight * np.count_nonzero(weight) / weight.sum()
             return np.divide(1.0, share, out=np.ones_like(share), where=share > 0)
         factors = np.asarray(
             compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_),
@@ -272,12 +263,12 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     def _encoded(self, block: Block) -> tuple[Any, Any]:
         labels = labels_of(block)
         codes = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
-        strange = self.classes_[codes] != labels
+        unknown = self.classes_[codes] != labels
         if block.weight is not None:
-            strange &= block.weight > 0
-        if strange.any():
+            unknown &= block.weight > 0
+        if unknown.any():
             raise ValueError(
-                f"the label {labels[strange].tolist()[0]!r} is not among classes_, which the first "
+                f"the label {labels[unknown].tolist()[0]!r} is not among classes_, which the first "
                 f"rows of an iterator decide; partial_fit(classes=...) takes them all beforehand"
             )
         weight = block.weight
@@ -286,28 +277,28 @@ class KernelClassifier(ClassifierMixin, KernelModel):
             weight = factors if weight is None else weight * factors
         return codes, weight
 
-    def _encoded_signs(self, block: Block) -> tuple[Any, Any]:
-        codes, weight = self._encoded(block)
-        return indicators(codes, self._n_scores), weight
+    @property
+    def _n_outputs(self) -> int:
+        return self._n_scores
 
     def _ridge_targets(self, y: Any) -> Floats:
         return indicators(y, self._n_scores)
 
-    def _groups(self, drawn: Drawn) -> Any:
-        # All labels of one x go together: the others would tell what is left out, or deny it.
+    def _groups(self, drawn: SampledRows) -> Any:
+        # All labels of one x are left out together, since the others would give the label away.
         return np.cumsum(np.append(False, drawn.keys[1:] != drawn.keys[:-1]))
 
-    def _judge(self, sample: Rows) -> Judge:
-        # The squared error asks scores to be -1 or +1, classes only to be told apart: it wants a
-        # larger penalty than the accuracy does (benchmarks/training.py, MNIST).
-        mass, n = sample.mass, _worth(sample)
+    def _score(self, sample: Rows) -> Score:
+        # The squared error wants scores of -1 or +1, the accuracy only that classes are told apart,
+        # so the squared error chooses a larger penalty (benchmarks/training.py, MNIST).
+        mass, n = sample.mass, _n_effective(sample)
         return lambda left_out: log_loss(left_out, sample.y, mass, n)
 
     def _finish(self, sums: NormalSums, sample: Rows, distinct_share: float, *, copy: bool) -> None:
         fit = self._solve(sums, sample, distinct_share, copy=copy)
         self.coef_, self.intercept_ = np.ascontiguousarray(fit.coefficients.T), fit.intercept
         left_out = fit.left_out(sample.targets(self._ridge_targets(sample.y)))
-        self._slope = fit_slope(left_out, sample.y, sample.mass, _worth(sample))
+        self._slope = fit_slope(left_out, sample.y, sample.mass, _n_effective(sample))
 
     @lazily
     @on_one_thread
@@ -335,9 +326,9 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         return probabilities(scores, self._slope if self.loss == "ridge" else 1.0)
 
 
-def _worth(sample: Rows) -> float:
-    """How many rows of equal weight the distinct x of a sample are worth."""
+def _n_effective(sample: Rows) -> float:
+    """The effective number of distinct x in a sample (Kish, 1965)."""
     if sample.counts:
         return float(sample.mass.sum())
-    of_x: Floats = np.bincount(sample.group, sample.mass).astype(float)
-    return len(of_x) * effective_share(of_x)
+    weight_of_x: Floats = np.bincount(sample.group, sample.mass).astype(float)
+    return len(weight_of_x) * effective_share(weight_of_x)

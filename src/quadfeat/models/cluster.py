@@ -1,12 +1,12 @@
-"""Fits on a cluster: blocks of rows stay on their workers, and only sums travel.
+"""Fits on a cluster: rows and features stay on their workers, only sums are sent.
 
-A fit looks at the data (lengths and labels of partitions, and a sample of rows, come to the
-client), learns the map there, and sends it to the workers. Each partition is folded into partial
-sums where it is; partial sums are merged in pairs, by a tree that depends on the order of the
-partitions alone. So the result does not depend on the number of workers, on which of them did
-what, or on how often one died. Features never leave the worker that made them.
+A fit first summarises the data: lengths and labels of partitions and a sample of rows are sent to
+the client, which fits the map and sends it to the workers. Each worker adds its partitions to
+partial sums, which are merged in pairs by a tree that depends only on the order of the partitions.
+So the result does not depend on the number of workers, on which worker did what, or on workers
+that died.
 
-Works with every scheduler of Dask: a `dask.distributed` client if there is one, else threads.
+Works with every Dask scheduler: a `dask.distributed` client if there is one, else threads.
 """
 
 from __future__ import annotations
@@ -14,47 +14,65 @@ from __future__ import annotations
 import functools
 import importlib
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..data.dask_source import Partitions, check_seen, delayed, is_collection
+from ..data.checkpoint import Checkpoint
+from ..data.dask_source import AnySource, Partitions, check_seen, delayed, is_collection
 from ..data.sources import source
 from ..maps.base import FeatureMap
-from .stream import Encode, FeatureStream, Piece, Sums
+from .stream import Arrays, Encode, FeatureStream, Stream, Sums
+
+
+def open_stream(
+    data: AnySource,
+    features: FeatureMap,
+    encode: Encode,
+    *,
+    n_rows: int | None,
+    keep: bool,
+    verbose: bool,
+) -> Stream:
+    """The features of any source; parameters as of `FeatureStream`, which a cluster ignores."""
+    if data.on_workers:
+        return ClusterStream(data, features, encode)
+    return FeatureStream(data, features, encode, n_rows=n_rows, keep=keep, verbose=verbose)
 
 
 class ClusterStream:
-    """The features of partitions, made on the workers; a `streaming.Stream`.
+    """The features of partitions, made and summed on the workers; a `Stream`.
 
     Parameters
     ----------
     partitions : Partitions
     features : fitted FeatureMap
-    encode : function of a Block, its target and weight as the sums want them
+    encode : function of a Block that returns its targets and weights in the form of the sums
     """
 
     def __init__(self, partitions: Partitions, features: FeatureMap, encode: Encode) -> None:
         self._partitions, self._features, self._encode = partitions, features, encode
 
-    def gather(self, sums: Sums) -> None:
-        """Add all rows of the collection to the sums."""
+    def fold(
+        self,
+        sums: Sums,
+        checkpoint: Checkpoint,
+        stage: str,
+        *,
+        start: int = 0,
+        beside: Arrays = dict,
+    ) -> None:
+        """Add all rows of the collection to the sums; the scheduler takes the checkpoint's role."""
         dtype = self._partitions.dtype
-        partial = _Partial(sums.blank(), self._features, self._encode, dtype)
-        sums.merge(self._partitions.gather(partial))
-
-    def pieces(self, label: str, start: int = 0) -> Iterator[Piece]:
-        """Pieces made on the client, for passes that only few rows get."""
-        blocks = list(self._partitions.blocks())
-        local = source([(block.X, block.y, block.weight) for block in blocks])
-        return FeatureStream(local, self._features, self._encode).pieces(label, start)
+        task = _SumsTask(sums.blank(), self._features, self._encode, dtype)
+        sums.merge(self._partitions.gather(task))
 
 
 @dataclass(frozen=True, eq=False)
-class _Partial:
-    """The task of a worker: one partition to sums."""
+class _SumsTask:
+    """Worker task: the sums of one partition."""
 
     blank: Callable[[], Any]
     features: FeatureMap
@@ -64,16 +82,14 @@ class _Partial:
     def __call__(self, X: Any, y: Any, weight: Any, seen: str | None = None) -> Any:
         sums = self.blank()
         rows = source(X, y, weight).astype(self.dtype)
-        stream = FeatureStream(rows, self.features, self.encode)
-        for piece in stream.pieces("sums"):
-            sums.add(piece.Z, piece.y, piece.weight)
+        FeatureStream(rows, self.features, self.encode).fold(sums, Checkpoint.none(), "sums")
         check_seen(rows, seen)
         return sums
 
 
 # --- prediction -----------------------------------------------------------------------------------
 def lazily(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of one argument X that gives a lazy dask array for a Dask collection."""
+    """Decorate a method of X: for a Dask collection it returns a lazy dask array."""
 
     @functools.wraps(method)
     def wrapped(self: Any, X: Any, *args: Any, **options: Any) -> Any:
@@ -84,7 +100,7 @@ def lazily(method: Callable[..., Any]) -> Callable[..., Any]:
                 f"{method.__name__} of a Dask collection takes no other argument; use "
                 f"X.map_partitions or X.map_blocks with the model's method"
             )
-        origin = self.features_._origin
+        origin = self.features_.origin
         row = np.zeros(self.n_features_in_) if origin is None else origin
         return _mapped(functools.partial(method, self), X, row)
 
@@ -93,7 +109,7 @@ def lazily(method: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """A function of a partition, which may have no rows; `nothing` is its answer then."""
+    """A function of a partition; `nothing` is the result for a partition without rows."""
 
     function: Callable[[Any], Any]
     nothing: Any
@@ -103,9 +119,9 @@ class _Part:
 
 
 def _mapped(function: Callable[[Any], Any], X: Any, row: Any) -> Any:
-    """A function of every partition, as a dask array whose rows are partitioned as X's.
+    """A function of every partition, as a dask array with the row partitions of X.
 
-    What it makes of one row tells the form of its answers.
+    Called on one row first, to know dtype and shape of the result.
     """
     dask, da = importlib.import_module("dask"), importlib.import_module("dask.array")
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Fits of the other losses by passes of L-BFGS."""
+"""Fits of the squared hinge and logistic losses, by passes of L-BFGS over a stream."""
 
 from __future__ import annotations
 
@@ -16,41 +16,54 @@ from ..numerics.factorisations import InPlaceCholesky, factor_raised
 from ..numerics.lbfgs import LBFGS
 from .losses import LOSSES, Loss, LossSums, Weights, curvature
 from .ridge import RidgeFit, ridge_sums
-from .stream import Rows, Stream, fold
+from .stream import Rows, Stream
 from .tuning import Tried
 
 _MAX_PASSES = 1000
-_FACTORED_TOLERANCE = 1e-6  # factors have no unique minimum whose digits would be worth a pass
-_TRIAL_PASSES = 100  # of a fit that only tells whether an alpha is good
-_NEARBY = 2.0  # ratio of penalties whose factors are taken for each other
-_HELD_OUT = 5  # every fifth row of a sample judges the penalty
+_FACTORED_TOLERANCE = 1e-6  # factors have no unique minimum, so more digits are not worth a pass
+_TRIAL_PASSES = 100  # of a fit that only scores an alpha
+_NEARBY = 2.0  # reuse a factor if the penalties differ by less than this ratio
+_HELD_OUT = 5  # every fifth x of a sample is a validation row
 
 
-# --- other losses ---------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """What is minimised: sum_i w_i loss(y_i, f_i) + alpha / 2 |W|^2.
+
+    Parameters
+    ----------
+    loss : str, a name in `LOSSES`
+    weights : Weights, the shape of W, its rank, and whether there is an intercept
+    alpha : float
+    """
+
+    loss: str
+    weights: Weights
+    alpha: float
+
+
 def fit_loss(
-    name: str,
+    objective: Objective,
     stream: Stream,
     checkpoint: Checkpoint,
-    shape: tuple[int, int],
     *,
-    alpha: float,
-    rank: int | None,
-    intercept: bool,
     tolerance: float,
     max_passes: int = _MAX_PASSES,
     curved: Curvature | None = None,
 ) -> tuple[Floats, Floats, int]:
-    """W (p, t), b (t,) and the passes taken to the minimum of a loss over a stream.
+    """Minimise a loss over a stream: W (p, t), b (t,) and the number of passes.
 
     The first metric is the inverse of c Z'WZ + alpha I, c the loss's curvature; `curved` saves
-    the pass that it takes. With a rank, the descent goes on from the truncated singular value
-    decomposition of the full solution, on the factors, so its loss is below that of the
-    truncated one.
+    the pass that it takes. With a rank, the full solution is truncated by its singular value
+    decomposition, and the descent continues on the factors, so the loss ends below that of the
+    truncated solution.
     """
+    low, alpha = objective.weights, objective.alpha
+    shape, rank, intercept = low.shape, low.rank, low.intercept
     if curved is None:
         curved = Curvature.of_stream(stream, checkpoint, shape[0], intercept=intercept)
-    metric = curved.metric(name, shape[1], alpha)
-    descent = _Descent(LOSSES[name], stream, checkpoint, alpha, tolerance, max_passes)
+    metric = curved.metric(objective.loss, shape[1], alpha)
+    descent = _Descent(LOSSES[objective.loss], stream, checkpoint, alpha, tolerance, max_passes)
     full = Weights(*shape, rank=None, intercept=intercept)
     theta = checkpoint.lasting.get("full")
     if theta is None:
@@ -63,7 +76,6 @@ def fit_loss(
     left, values, right = np.linalg.svd(W, full_matrices=False)
     root = np.sqrt(np.maximum(values[:rank], values[0] * 1e-8))
     U, V = left[:, :rank] * root, right[:rank].T * root
-    low = Weights(*shape, rank=rank, intercept=intercept)
     descent.tolerance = max(tolerance, _FACTORED_TOLERANCE)
     theta = descent.run(f"rank {rank}", low, low.join([U, V], b), metric.factored(low, U, V))
     return *low.matrix(theta), descent.passes
@@ -72,8 +84,8 @@ def fit_loss(
 class Curvature:
     """The curvature c Z'WZ + alpha I of any loss and alpha, in the memory of one gram.
 
-    An intercept is the value at the mean row, b + m'W, which centred features do not change: the
-    curvature falls apart into that of W, from the centred gram, and c times the total weight.
+    Written in the score at the mean row, b + m'W, instead of b, the curvature is block-diagonal:
+    that of W from the centred gram, and c times the total weight.
     """
 
     def __init__(self, cholesky: InPlaceCholesky, mean: Floats, weight: float) -> None:
@@ -83,7 +95,7 @@ class Curvature:
     def of_stream(
         cls, stream: Stream, checkpoint: Checkpoint, n_columns: int, *, intercept: bool
     ) -> Curvature:
-        """From a pass over a stream, or from what a checkpoint kept of it."""
+        """From one pass over a stream, or from the arrays of a checkpoint."""
         lasting = checkpoint.lasting
         if "gram" in lasting:
             gram, mean, weight = lasting["gram"].copy(), lasting["mean"], float(lasting["weight"])
@@ -97,16 +109,16 @@ class Curvature:
 
     @classmethod
     def of_ridge(cls, fit: RidgeFit) -> Curvature:
-        """From a ridge fit of the same rows, whose factor is overwritten."""
+        """From a ridge fit of the same rows; overwrites its factor."""
         if fit.cholesky is None:
             raise ValueError("the fit is of a signed map; other losses need features without signs")
         return cls(fit.cholesky, fit.system.feature_mean, fit.system.weight)
 
     def metric(self, name: str, n_scores: int, alpha: float) -> _Metric:
-        """About the inverse for one loss and alpha, until the next is asked for.
+        """The approximate inverse for one loss and alpha; valid until the next call.
 
-        The factor of an alpha nearby, which is at hand, serves as well: a descent does not need
-        the exact one, and p^3 is saved.
+        If the current factor is of a penalty within a factor of 2, it is reused: a descent does not
+        need the exact inverse, and a factorisation (p^3) is saved.
         """
         c = curvature(name, n_scores)
         if not 1 / _NEARBY <= self._cholesky.alpha * c / alpha <= _NEARBY:
@@ -115,7 +127,7 @@ class Curvature:
 
 
 class _Metric:
-    """The inverse of a loss's curvature, c times what a Cholesky factor is of."""
+    """The inverse of a loss's curvature, which is c times the factored matrix."""
 
     def __init__(self, cholesky: InPlaceCholesky, mean: Floats, weight: float, c: float) -> None:
         self._cholesky, self._mean, self._mass, self._c = cholesky, mean, c * weight, c
@@ -163,7 +175,7 @@ class _Descent:
     def run(
         self, stage: str, weights: Weights, start: Floats, metric: Callable[[Floats], Floats]
     ) -> Floats:
-        """The parameters of the least loss."""
+        """The parameters with the lowest loss."""
         descent = LBFGS(start, metric, tolerance=self.tolerance, max_passes=self.max_passes)
         block, resumed = self.checkpoint.resume(stage) or (0, None)
         if resumed is not None:
@@ -172,7 +184,7 @@ class _Descent:
             sums = LossSums(self.loss, weights, descent.trial)
             if resumed is not None:
                 sums.restore(resumed)
-            fold(self.stream, sums, self.checkpoint, stage, start=block, beside=descent.state)
+            self.stream.fold(sums, self.checkpoint, stage, start=block, beside=descent.state)
             block, resumed = 0, None
             value, slope = weights.penalty(descent.trial, self.alpha)
             descent.tell(sums.value + value, sums.gradient + slope)
@@ -182,7 +194,7 @@ class _Descent:
                 f"the loss was not at its minimum after {descent.passes} passes (alpha="
                 f"{self.alpha:g}); a larger alpha or standardised columns help",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=7,  # the line that calls `fit`
             )
         return descent.best
 
@@ -190,46 +202,43 @@ class _Descent:
 def tune_alpha(
     name: str, sample: Rows, n_scores: int, *, intercept: bool
 ) -> tuple[float, list[Tried]]:
-    """The alpha with the least loss on every fifth x of a sample, which the others fitted.
+    """The alpha with the lowest loss on every fifth x of a sample, fitted on the other four.
 
-    A penalty does not depend on the number of rows (it is an inverse prior variance), so that of
-    a sample serves all of them; it is measured by the mean weight of a distinct x. Rows of equal x
-    are all among the validation rows or none of them is.
+    A penalty does not depend on the number of rows (it is an inverse prior variance), so the best
+    one for a sample is used for all rows; it scales with the mean weight of a distinct x. Rows of
+    equal x are all training rows or all validation rows.
     """
     rows = Rows(sample.Z, sample.y, sample.mass, group=sample.group)
     group = np.arange(len(rows.Z)) if rows.group is None else rows.group
-    judges = group % _HELD_OUT == _HELD_OUT - 1
-    learners, judged = rows.where(~judges), rows.where(judges if judges.any() else ~judges)
-    if sample.counts:  # a fifth of the observations of each x, where there are five
-        fifth = np.where(rows.mass >= _HELD_OUT, rows.mass / _HELD_OUT, rows.mass * judges)
-        judged, learners = (replace(rows, weight=each) for each in (fifth, rows.mass - fifth))
-        judged, learners = (each.where(each.mass > 0) for each in (judged, learners))
+    held_out = group % _HELD_OUT == _HELD_OUT - 1
+    training = rows.where(~held_out)
+    validation = rows.where(held_out if held_out.any() else ~held_out)
+    if sample.counts:  # a fifth of the observations of each x that has at least five
+        fifth = np.where(rows.mass >= _HELD_OUT, rows.mass / _HELD_OUT, rows.mass * held_out)
+        validation, training = (replace(rows, weight=w) for w in (fifth, rows.mass - fifth))
+        validation, training = (part.where(part.mass > 0) for part in (validation, training))
     weights = Weights(sample.Z.shape[1], n_scores, rank=None, intercept=intercept)
-    nothing = Checkpoint(None, 0.0, {})
-    of_x: Floats = np.bincount(group, rows.weight).astype(float)
-    unit = 1.0 if sample.counts else float(of_x.mean() / effective_share(of_x))
+    weight_of_x: Floats = np.bincount(group, rows.weight).astype(float)
+    unit = 1.0 if sample.counts else float(weight_of_x.mean() / effective_share(weight_of_x))
     lengths = np.square(rows.Z, dtype=np.float64).sum(axis=1)
     scale = unit * (float(lengths[np.unique(group, return_index=True)[1]].mean()) or 1.0)
-    curved = Curvature.of_stream(learners, nothing, weights.shape[0], intercept=intercept)
+    nothing = Checkpoint.none()
+    curved = Curvature.of_stream(training, nothing, weights.shape[0], intercept=intercept)
     tried: list[Tried] = []
     for exponent in range(1, -5, -1):
         alpha = scale * 10.0**exponent
         W, b, _ = fit_loss(
-            name,
-            learners,
+            Objective(name, weights, alpha),
+            training,
             nothing,
-            weights.shape,
-            alpha=alpha,
-            rank=None,
-            intercept=intercept,
             tolerance=1e-6,
             max_passes=_TRIAL_PASSES,
             curved=curved,
         )
         sums = LossSums(LOSSES[name], weights, weights.join([W], b))
-        sums.add(judged.Z, judged.y, judged.weight)
-        mean = sums.value / judged.mass.sum()
+        sums.add(validation.Z, validation.y, validation.weight)
+        mean = sums.value / validation.mass.sum()
         tried.append(Tried("alpha", alpha, mean, f"mean {name} loss of validation rows"))
-        if mean > 1.02 * min(each.score for each in tried):
+        if mean > 1.02 * min(trial.score for trial in tried):
             break
-    return min(tried, key=lambda each: each.score).value, tried
+    return min(tried, key=lambda trial: trial.score).value, tried

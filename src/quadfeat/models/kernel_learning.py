@@ -1,12 +1,11 @@
-"""What a kernel learns from the targets: its bandwidth."""
+"""Choice of the bandwidth of a Gaussian kernel by the likelihood of the targets."""
 
 from __future__ import annotations
-
-import sys
 
 import numpy as np
 from sklearn.base import clone
 
+from .._progress import step
 from .._typing import Floats, Matrix
 from ..kernels.stationary import Gaussian
 from ..maps.base import FeatureMap
@@ -20,12 +19,12 @@ from .tuning import Tried, penalties
 STEPS = np.arange(-2.0, 1.25, 0.5)  # length scales from 1/4 to 2 median distances, as powers of 2
 _ROWS = 5000
 _COLUMNS = 2048
-_SIGNED_ROWS = 2000  # that are left out in turn under a signed map
+_SIGNED_ROWS = 2000  # that are left out in turn for signed maps
 _SEED = 0
 
 
 def seeded(features: FeatureMap | None) -> FeatureMap:
-    """A fresh copy of a map; where its random state is open, equal data give equal features."""
+    """An unfitted copy of a map; a random state of None becomes 0, so that fits repeat."""
     copy = KernelFeatures() if features is None else clone(features)
     if "random_state" in copy.get_params() and copy.get_params()["random_state"] is None:
         copy.set_params(random_state=_SEED)
@@ -42,25 +41,24 @@ def tune_bandwidth(
     counts: bool = False,
     verbose: bool,
 ) -> tuple[Gaussian, list[Tried]]:
-    """The Gaussian kernel under which the targets of a sample are most likely, and all tried.
+    """The Gaussian kernel with the highest likelihood of the targets, and all bandwidths tried.
 
-    The restricted likelihood at the best alpha of each, with at most 2048 columns: on few rows
-    (and on many columns) it is far steadier than cross-validation. Signed maps have none and are
-    judged by leaving rows out. The rows of X are distinct, and `weight` is that of all their
-    copies, or where it `counts` observations their number.
+    Each is scored by the restricted likelihood at its best alpha, with at most 2048 columns: on few
+    rows (and on many columns) this is far more stable than cross-validation. Signed maps have no
+    likelihood and are scored by leave-one-out. The rows of X are distinct; `weight` is the total
+    weight of their copies, or if `counts` the number of observations.
     """
     rows = distinct[:_ROWS]
     median = float(Gaussian("median").resolve(np.asarray(rows, dtype=float)).gamma)
     tried: list[Tried] = []
 
     def score(power: float) -> float:
-        if verbose:
-            print(f"bandwidth: {len(tried)} of {len(STEPS) + 1} tried", file=sys.stderr)
+        step("bandwidth", len(tried), len(STEPS) + 1, verbose=verbose)
         fitted = _cheap(features, Gaussian(median / 4.0**power)).fit(rows)
-        least = _least_score(fitted, X, Y, weight, counts)
+        lowest = _lowest_score(fitted, X, Y, weight, counts)
         name = "length scale / median distance"
-        tried.append(Tried(name, float(2.0**power), least, "likelihood of a sample"))
-        return least
+        tried.append(Tried(name, float(2.0**power), lowest, "likelihood of a sample"))
+        return lowest
 
     scores = np.array([score(power) for power in STEPS])
     i = int(np.argmin(scores))
@@ -70,7 +68,7 @@ def tune_bandwidth(
         bend = before - 2 * here + after
         if bend > 0:
             score(float(STEPS[i] + 0.25 * (before - after) / bend))
-    best = min(tried, key=lambda each: each.score)
+    best = min(tried, key=lambda trial: trial.score)
     return Gaussian(median / best.value**2), tried
 
 
@@ -86,8 +84,8 @@ def _cheap(features: FeatureMap, kernel: Gaussian) -> FeatureMap:
     return kind(kernel, n_components=min(width, _COLUMNS), random_state=_SEED)
 
 
-def _least_score(fitted: FeatureMap, X: Matrix, Y: Floats, weight: Floats, counts: bool) -> float:
-    """That of the best alpha."""
+def _lowest_score(fitted: FeatureMap, X: Matrix, Y: Floats, weight: Floats, counts: bool) -> float:
+    """The score of the best alpha."""
     sums = NormalSums(fitted.n_columns_, Y.shape[1])
     for start in range(0, len(X), 2048):
         some = slice(start, start + 2048)

@@ -62,20 +62,20 @@ LOSSES: dict[str, Loss] = {"squared_hinge": squared_hinge, "logistic": logistic}
 
 
 def curvature(name: str, n_scores: int) -> float:
-    """About the second derivative of a loss, before anything is learned."""
+    """The approximate second derivative of a loss at scores of 0."""
     if name == "squared_hinge":
         return 2.0
     return 0.25 if n_scores == 1 else (n_scores - 1) / n_scores**2
 
 
 class Weights:
-    """How a vector of parameters holds weights W (p, t) and an intercept b (t,).
+    """The layout of weights W (p, t) and an intercept b (t,) in one vector of parameters.
 
     Parameters
     ----------
     n_columns, n_scores : int, p and t
     rank : int or None
-        r makes W = U V' with U (p, r) and V (t, r).
+        If r, W = U V' with U (p, r) and V (t, r).
     intercept : bool
     """
 
@@ -83,7 +83,7 @@ class Weights:
         self.shape, self.rank, self.intercept = (n_columns, n_scores), rank, intercept
 
     def split(self, theta: Floats) -> tuple[list[Floats], Floats]:
-        """The factors of W, [W] or [U, V], and b, which share the memory of theta."""
+        """The factors of W, [W] or [U, V], and b, as views of theta."""
         (p, t), r = self.shape, self.rank
         shapes = [(p, t)] if r is None else [(p, r), (t, r)]
         factors, start = [], 0
@@ -95,10 +95,10 @@ class Weights:
 
     def join(self, factors: list[Floats], b: Floats) -> Floats:
         """The vector of parameters of these factors and this intercept."""
-        return np.concatenate([*(each.ravel() for each in factors), b if self.intercept else b[:0]])
+        return np.concatenate([*(part.ravel() for part in factors), b if self.intercept else b[:0]])
 
     def matrix(self, theta: Floats) -> tuple[Floats, Floats]:
-        """W and b; b is 0 where there is no intercept."""
+        """W and b; b is 0 if there is no intercept."""
         factors, b = self.split(theta)
         W = factors[0] if self.rank is None else factors[0] @ factors[1].T
         return W, b if self.intercept else np.zeros(self.shape[1])
@@ -116,9 +116,9 @@ class Weights:
 
 
 class LossSums:
-    """A loss and its gradient at one point, of rows that are seen once and forgotten.
+    """A loss and its gradient at one point theta, summed over rows that are not kept.
 
-    Products in the precision of the features, sums in float64; merged like `NormalSums`.
+    Products are in the precision of the features, sums in float64; merged like `NormalSums`.
     """
 
     def __init__(self, loss: Loss, weights: Weights, theta: Floats) -> None:
@@ -129,7 +129,7 @@ class LossSums:
     def add(self, Z: Matrix, codes: Codes, weight: Floats | None = None) -> None:
         """Add rows: features (n, p), classes (n,), weights (n,)."""
         factors, b = self._weights.split(self._theta)
-        narrow = [each.astype(Z.dtype) for each in factors]
+        narrow = [part.astype(Z.dtype) for part in factors]
         inner = product(Z, narrow[0])
         scores = np.asarray(inner if len(narrow) == 1 else inner @ narrow[1].T, dtype=np.float64)
         value, slope = self._loss(scores + b if len(b) else scores, codes)
@@ -146,7 +146,7 @@ class LossSums:
         self.gradient += unit * self._weights.join(parts, slope.sum(axis=0))
 
     def blank(self) -> Callable[[], LossSums]:
-        """Makes sums of this kind, at this point, without rows."""
+        """A function that returns empty sums of this loss at this point."""
         return functools.partial(LossSums, self._loss, self._weights, self._theta)
 
     def merge(self, other: LossSums) -> None:
@@ -155,10 +155,10 @@ class LossSums:
         self.gradient += other.gradient
 
     def state(self) -> dict[str, Any]:
-        """Arrays from which `restore` goes on."""
+        """Arrays for `restore`."""
         return {"value": np.array(self.value), "gradient": self.gradient}
 
     def restore(self, state: dict[str, Any]) -> Self:
-        """Take over what `state` gave."""
+        """Continue from the arrays of `state`."""
         self.value, self.gradient = float(state["value"]), state["gradient"].copy()
         return self

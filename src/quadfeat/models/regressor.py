@@ -13,16 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 from .._checks import require
 from .._typing import Floats
 from ..data.blocks import Block
-from ..data.checkpoint import Checkpoint
-from ..data.summary import Once, Survey
+from ..data.summary import Summary
 from ..maps.base import FeatureMap
 from ..numerics.blas import on_one_thread
-from .base import JUDGED_FEATURES, MEAN_ROWS, KernelModel
+from .base import LEFT_OUT_FEATURES, MEAN_ROWS, KernelModel
 from .cluster import lazily
-from .ridge import Posterior, noise_variance, ridge_sums
+from .ridge import Posterior, noise_variance
 from .ridge_path import MAX_PATH
 from .ridge_sums import NormalSums
-from .stream import Rows, fold
+from .stream import Rows
 
 _LARGEST_TARGET = 1e150  # squares of larger ones overflow
 
@@ -31,48 +30,52 @@ class KernelRegressor(RegressorMixin, KernelModel):
     """Kernel ridge regression at linear cost, on more rows than memory.
 
     Minimises sum_i w_i (y_i - f(x_i))^2 + alpha |v|^2 for f(x) = z(x)'v + b, b free: kernel ridge
-    regression with the kernel z'z, exactly. Features are made in blocks and folded into sums of
-    p^2 numbers; n p^2 multiply-adds for n rows and p columns, then p^3. Signed maps are solved in
+    regression with the kernel z'z, exactly. Features are made in blocks and added to sums of p^2
+    numbers; n p^2 multiply-adds for n rows and p columns, then p^3. Signed maps are solved in
     their indefinite inner product.
 
     Parameters
     ----------
     features : FeatureMap, default KernelFeatures()
-        Learns from at most 20,000 rows. Where its kernel is None, a Gaussian kernel's length
-        scale is chosen between 0.25 and 2 median distances; a given kernel is never changed.
-        Where its random state is None, it is 0.
+        Fitted on at most 20,000 rows. If its kernel is None, the length scale of a Gaussian kernel
+        is chosen between 0.25 and 2 median distances; a given kernel is never changed. A random
+        state of None becomes 0.
     alpha : float, sequence of floats, or "auto"
-        Of several, the best for rows that are left out in turn with all of their copies: every row
-        where there are few, those of a sample where there are many. For a long iterator, which
-        is read once, the one under which all targets are most likely. Errors of several targets
-        count relative to the variance of each.
+        Of several, the one with the lowest leave-one-out error; a row is left out with all of its
+        copies. All rows are left out in turn if there are few, else those of a sample. For a long
+        iterator, which is read once, the alpha with the highest likelihood of all targets. With
+        several targets, the error of each is divided by its variance.
     fit_intercept : bool
     dtype : "float32", "float64" or None
-        The precision of rows and features; None is that of X. Sums are always in double precision.
-        "float32" takes half the time and is as accurate as features of a kernel are. Columns that
-        lie far from 0 are centred in double precision before they are rounded; so they are by
-        `features_.transform`, but its `basis_` is of centred rows.
+        The precision of rows and features; None for that of X. Sums are always in double precision.
+        "float32" takes half the time, and its rounding is small beside the error of the features.
+        Columns that lie far from 0 are centred in double precision before they are rounded, in
+        `features_.transform` too; `basis_` of that map belongs to centred rows.
     checkpoint : path or None
-        A file from which the same fit goes on after an interruption, to the same bits; it is
-        removed when the fit is over. A disk that is full later on is warned of, and ends no fit.
-    checkpoint_interval : float, seconds between writes at least
-    verbose : bool, progress on stderr
+        A file from which the same fit is resumed after an interruption, to the same bits; it is
+        removed after the fit. A disk that fills up during the fit causes a warning, not an error.
+    checkpoint_interval : float, minimum seconds between writes
+    verbose : bool, whether to show progress on stderr
 
     Attributes
     ----------
-    features_ : the fitted map
-    coef_ : (p,) or (t, p)
-    intercept_ : float or (t,)
-    alpha_ : float
-    noise_ : float or (t,), the variance of the noise, RSS / (n - df)
-    tuning_ : list of what was tried for bandwidth and alpha
+    features_ : FeatureMap, fitted, with p columns
+    coef_ : array (p,), or (t, p) for t targets
+    intercept_ : float, or array (t,)
+    alpha_ : float, the penalty, given or chosen
+    noise_ : float, or array (t,), the variance of the noise, RSS / (n - df)
+    tuning_ : list of Tried
+        Each value of the bandwidth and of alpha that was tried: `parameter`, `value`, `score`
+        (lower is better) and `judge`, what the score is. Empty if both were given.
+    n_features_in_ : int, columns of X
+    feature_names_in_ : array of str (n_features_in_,), only if the columns of X have names
 
     Notes
     -----
-    A `sample_weight` of w is w copies of a row, and only ratios of weights matter: copies tell
-    nothing new. But where few different x repeat, as in a table of yes and no, a weight counts
-    observations, each of which tells something. For `return_std`
-    the model keeps 8 p^2 bytes up to 8192 columns.
+    A `sample_weight` of w means w copies of a row, and only ratios of weights matter: copies carry
+    no new information. But if few different x repeat, as in a table of yes and no, a weight counts
+    observations, and each of them does. For `return_std` the model keeps 8 p^2 bytes, up to 8192
+    columns.
 
     Examples
     --------
@@ -101,6 +104,7 @@ class KernelRegressor(RegressorMixin, KernelModel):
         self.checkpoint_interval = checkpoint_interval
         self.verbose = verbose
 
+    _learns_labels: ClassVar[bool] = False
     _target_rules: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -109,33 +113,17 @@ class KernelRegressor(RegressorMixin, KernelModel):
         Parameters
         ----------
         X : array, CSR matrix, memory map, DataFrame; a path; blocks (X, y) or (X, y, weight); or a
-            Dask array or DataFrame, whose partitions are folded where they are
+            Dask array or DataFrame, whose partitions are summed on their workers
         y : (n,) or (n, t); for a file the name of its column
         sample_weight : (n,) or None; for a file the name of its column
         """
         self._fit(X, y, sample_weight).remove()
         return self
 
-    @on_one_thread
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Checkpoint:
-        """`fit`, with its checkpoint still there for whoever has yet to store the model."""
-        self._check()
-        data = self._source(X, y, sample_weight)
-        checkpoint = self._opened_checkpoint(data)
-        look = self._look(data, checkpoint, labels=False)
-        self._begin(look)
-        stream = self._stream(data, look, self._encoded)
-        p, t = self.features_.n_columns_, len(self._shift)
-        sums = ridge_sums(stream, checkpoint, p, t)
-        sample = self._sample(look, whole=not isinstance(data, Once))
-        self._finish(sums, sample, look.distinct_share, copy=False)
-        return checkpoint
-
-    @on_one_thread
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Add rows to the batches before; a solution (p^3) each time.
+        """Add rows to those of earlier calls, and solve again (p^3).
 
-        The first batch decides the map; a call of `fit` in between begins anew.
+        The map is fitted on the first batch only; a call of `fit` in between starts over.
 
         Parameters
         ----------
@@ -143,39 +131,32 @@ class KernelRegressor(RegressorMixin, KernelModel):
         y : (n,) or (n, t)
         sample_weight : (n,) or None
         """
-        self._check()
-        first = not hasattr(self, "_sums")
-        data = self._source(X, y, sample_weight, reset=first)
-        nothing = Checkpoint(None, 0.0, {})
-        look = self._look(data, nothing, labels=False)
-        if first:
-            self._begin(look)
-        added = NormalSums(self.features_.n_columns_, len(self._shift))
-        fold(self._stream(data, look, self._encoded), added, nothing, "sums")
-        look, whole = self._with_batches(added, look)
-        self._finish(added, self._sample(look, whole=whole), look.distinct_share, copy=True)
-        self._keep_batches(added, look, whole)
+        self._fit(X, y, sample_weight, batch=True)
         return self
 
-    def _begin(self, look: Survey) -> None:
-        targets = _targets(look.drawn.y)
+    def _begin(self, summary: Summary, classes: Any) -> None:
+        targets = _targets(summary.drawn.y)
         self._single = targets.ndim == 1
-        # Products of centred targets keep their digits, whatever the mean of y is.
+        # Targets are centred, so that products keep their digits whatever the mean of y is.
         columns = targets.reshape(len(targets), -1)
         largest = np.abs(columns).max(axis=0)
         if (low := largest[(largest > 0) & (largest < 1 / _LARGEST_TARGET)]).size:
             raise ValueError(f"y is {low[0]:g} at most: squares underflow; divide it by its spread")
         self._shift = np.zeros(columns.shape[1])
         if self.fit_intercept:
-            # About the mean will do; summed exactly, it has the same bits in any order of the rows.
-            mass = look.drawn.weight[:MEAN_ROWS]
+            # An approximate mean will do; fsum gives the same bits for any order of the rows.
+            mass = summary.drawn.weight[:MEAN_ROWS]
             total = math.fsum(mass)
             self._shift = np.array([math.fsum(mass * y) / total for y in columns[:MEAN_ROWS].T])
-        self._fit_map(look)
+        self._fit_map(summary)
+
+    @property
+    def _n_outputs(self) -> int:
+        return len(self._shift)
 
     def _n_left_out(self, p: int) -> int:
-        # One number a row is quickly judged: then every row that there is, if these are not many.
-        return max(super()._n_left_out(p), JUDGED_FEATURES // p)
+        # Squared errors are cheap to compute, so every row is left out if there are not many.
+        return max(super()._n_left_out(p), LEFT_OUT_FEATURES // p)
 
     def _encoded(self, block: Block) -> tuple[Any, Any]:
         targets = _targets(block.y).reshape(len(block), -1)
@@ -197,10 +178,10 @@ class KernelRegressor(RegressorMixin, KernelModel):
     @lazily
     @on_one_thread
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """f(x), (n,) or (n, t), and the standard deviation of f(x) given the data.
+        """f(x), (n,) or (n, t); with `return_std` also the standard deviation of f(x).
 
-        The deviation is that of the function, as a Gaussian process with prior f ~ N(0, noise_ /
-        alpha z'z) and a flat prior for the intercept sees it: the square root of
+        The posterior deviation of the function under a Gaussian process with prior
+        f ~ N(0, noise_ / alpha z'z) and a flat prior for the intercept: the square root of
         noise_ (z'(G + alpha I)^-1 z + 1 / n) with centred z and G. It does not include the noise:
         a new observation deviates by sqrt(std^2 + noise_).
 

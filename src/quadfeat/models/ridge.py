@@ -1,4 +1,4 @@
-"""Ridge regression from its sums: penalty, coefficients, noise."""
+"""Ridge regression from its sums: choice of the penalty, coefficients, noise."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..data.checkpoint import Checkpoint
 from ..numerics.factorisations import InPlaceCholesky, factor_raised, norms
 from .ridge_path import MAX_LEVERAGE, MAX_PATH, RidgePath
 from .ridge_sums import NormalSums, RidgeSystem
-from .stream import Rows, Stream, fold
+from .stream import Rows, Stream
 from .tuning import Tried, best, penalties
 
 _CANCELLED = 1e-13  # share of the total squares below which those of the residuals are rounding
@@ -32,7 +32,7 @@ class RidgeFit:
     cholesky: InPlaceCholesky | None  # of gram + alpha I; None for signed maps
 
     def left_out(self, rows: Rows) -> Floats:
-        """What is predicted for rows of the fit when each x is left out in turn, (n, t)."""
+        """Predictions for rows of the fit with each x left out in turn, (n, t)."""
         groups = rows.grouped()
         centred = np.asarray(groups.Z, dtype=np.float64) - self.system.feature_mean
         fitted = centred @ self.coefficients + self.system.target_mean
@@ -45,14 +45,14 @@ class RidgeFit:
         return rows.expanded(np.asarray(groups.y - (groups.y - fitted) / (1 - leverage)))
 
 
-Judge = Callable[[Floats], float]  # of what is predicted for the rows of a sample; less is better
+Score = Callable[[Floats], float]  # of left-out predictions for a sample; lower is better
 
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What deviations of predictions need: (p, p) with the root L' of G + alpha I above.
+    """What standard deviations of predictions need; weights have mean 1 over the distinct rows.
 
-    Both are of weights whose mean over the distinct rows is 1.
+    `root` (p, p) has the Cholesky factor L' of G + alpha I in its upper triangle.
     """
 
     root: Floats
@@ -70,8 +70,18 @@ class Posterior:
             root /= np.sqrt(unit)
         return cls(root, system.feature_mean, system.intercept_leverage * unit)
 
+    def check(self) -> None:
+        """Raise a ValueError if the parts of a loaded posterior do not fit each other."""
+        p = len(self.feature_mean)
+        if self.root.shape != (p, p):
+            raise ValueError("the root of the posterior does not fit its mean")
+        if not (self.root.diagonal() > 0).all():
+            raise ValueError("the root of the posterior is singular")
+        if not self.intercept_leverage >= 0:
+            raise ValueError("a leverage is negative")
+
     def deviations(self, Z: Matrix) -> Floats:
-        """The deviation of f at rows of features, (n,), in units of the noise's."""
+        """Standard deviation of f / that of the noise, at rows of features, (n,)."""
         centred = np.asarray(Z, dtype=np.float64) - self.feature_mean
         return np.sqrt(norms(self.root, centred) + self.intercept_leverage)
 
@@ -79,12 +89,12 @@ class Posterior:
 def ridge_sums(
     stream: Stream, checkpoint: Checkpoint, n_columns: int, n_targets: int
 ) -> NormalSums:
-    """The sums of a whole stream, from its beginning or from where a checkpoint left off."""
+    """The sums of a whole stream, resumed from the checkpoint if it has any."""
     resumed = checkpoint.resume("sums")
     start, sums = 0, NormalSums(n_columns, n_targets)
     if resumed is not None:
         start, sums = resumed[0], NormalSums.from_state(resumed[1])
-    fold(stream, sums, checkpoint, "sums", start=start)
+    stream.fold(sums, checkpoint, "sums", start=start)
     return sums
 
 
@@ -93,25 +103,25 @@ def fit_ridge(
     alpha: Any,
     dtype: Any,
     sample: Rows,
-    judge: Judge | None = None,
+    score: Score | None = None,
 ) -> RidgeFit:
     """Choose alpha and solve; `system` is overwritten.
 
-    Of several alphas the best is chosen by `judge`, from what is predicted for the rows of the
-    sample when each is left out in turn, with all of its copies. Without one the squared error
-    decides, or the likelihood of all rows where a sample would not stand for them. Above 8192
-    columns an alpha takes a factorisation, and the sample always judges.
+    Of several alphas, the one with the lowest `score` of the leave-one-out predictions for the
+    sample; a row is left out with all of its copies. Without a score, the squared error, or the
+    likelihood of all rows if the sample does not represent them. Above 8192 columns each alpha
+    needs a factorisation, and the choice is always by the sample.
     """
     p, signed = len(system.gram), bool((system.signs < 0).any())
     alphas = penalties(system.scale, dtype) if isinstance(alpha, str) else np.atleast_1d(alpha)
     tried: list[Tried] = []
     path = freedom = None
     if len(alphas) > 1 and p > MAX_PATH and not signed:
-        alpha, tried = _search_wide(system, alphas, sample, judge)
+        alpha, tried = _search_wide(system, alphas, sample, score)
     elif len(alphas) > 1 or signed:
         path = RidgePath(system)
         if len(alphas) > 1:
-            alpha, tried = _judge_path(path, alphas, sample, judge)
+            alpha, tried = _best_on_path(path, alphas, sample, score)
             freedom = path.freedom(alpha)
     alpha = float(alpha if tried else alphas[0])
     cholesky = None
@@ -136,16 +146,16 @@ def _factor(cholesky: InPlaceCholesky, alpha: float, system: RidgeSystem, dtype:
         ) from None
 
 
-def _judge_path(
-    path: RidgePath, alphas: Floats, sample: Rows, judge: Judge | None
+def _best_on_path(
+    path: RidgePath, alphas: Floats, sample: Rows, score: Score | None
 ) -> tuple[float, list[Tried]]:
-    if judge is None and not sample.of_all and not path.signed:
+    if score is None and not sample.of_all and not path.signed:
         return best(alphas, path.evidence(alphas), "likelihood")
     groups = sample.grouped()
-    if judge is not None:
-        found = path.left_out(groups.Z, groups.y, groups.left, alphas)
-        scores = [np.inf if each is None else judge(sample.expanded(each)) for each in found]
-        return best(alphas, np.array(scores), _judged_by(sample))
+    if score is not None:
+        predictions = path.left_out(groups.Z, groups.y, groups.left, alphas)
+        scores = [np.inf if f is None else score(sample.expanded(f)) for f in predictions]
+        return best(alphas, np.array(scores), _criterion(sample))
     squares = np.zeros(len(alphas))
     for first in range(0, len(groups.Z), 1024):
         some = groups.where(slice(first, first + 1024))
@@ -157,21 +167,21 @@ def _judge_path(
             path.units,
             None if groups.left is None else some.left,
         )
-    return best(alphas, squares / groups.mass.sum(), _judged_by(sample))
+    return best(alphas, squares / groups.mass.sum(), _criterion(sample))
 
 
-def _judged_by(sample: Rows) -> str:
+def _criterion(sample: Rows) -> str:
     return "leave-one-out" if sample.complete else "leave-one-out of a sample"
 
 
 def _search_wide(
-    system: RidgeSystem, alphas: Floats, sample: Rows, judge: Judge | None
+    system: RidgeSystem, alphas: Floats, sample: Rows, score: Score | None
 ) -> tuple[float, list[Tried]]:
-    """Downhill over the alphas from the middle; each takes a factorisation."""
+    """Pattern search over the alphas from the middle; each needs a factorisation."""
     cholesky = InPlaceCholesky(system.gram)
     scores: dict[int, float] = {}
 
-    def score(i: int) -> float:
+    def score_of(i: int) -> float:
         if i not in scores:
             try:
                 cholesky.factor(float(alphas[i]))
@@ -181,31 +191,31 @@ def _search_wide(
             fit = RidgeFit(
                 cholesky.solve(system.cross), np.empty(0), 0.0, [], system, None, cholesky
             )
-            found = fit.left_out(sample)
-            squares = (np.square(found - sample.y) / system.units).sum(axis=1)
+            predicted = fit.left_out(sample)
+            squares = (np.square(predicted - sample.y) / system.units).sum(axis=1)
             square = float(np.average(squares, weights=sample.mass))
-            scores[i] = square if judge is None else judge(found)
+            scores[i] = square if score is None else score(predicted)
         return scores[i]
 
     i, step = len(alphas) // 2, 2
     while step:
         beside = [j for j in (i - step, i + step) if 0 <= j < len(alphas)]
-        lower = [j for j in beside if score(j) < score(i)]
-        i, step = (min(lower, key=score), step) if lower else (i, step // 2)
+        lower = [j for j in beside if score_of(j) < score_of(i)]
+        i, step = (min(lower, key=score_of), step) if lower else (i, step // 2)
     np.fill_diagonal(system.gram, cholesky.diagonal)
     tried = sorted(scores)
-    return best(alphas[tried], np.array([scores[j] for j in tried]), _judged_by(sample))
+    return best(alphas[tried], np.array([scores[j] for j in tried]), _criterion(sample))
 
 
 def noise_variance(fit: RidgeFit, sample: Rows) -> Floats:
     """RSS / (n - df) of each target: n counts distinct rows, df is the trace of the hat matrix.
 
-    Weights count as multiples of their mean over distinct rows, so that copies of all rows change
-    nothing. Up to 8192 columns exact; above, df is from the mean leverage of the sample. Where
-    hardly a row is left to tell the noise from, it is the error of rows that are left out.
+    Weights are divided by their mean over distinct rows, so that copying all rows changes nothing.
+    Exact up to 8192 columns; above, df is estimated from the mean leverage of the sample. If n - df
+    is below 1 or RSS is rounding error, the leave-one-out error of the sample instead.
     """
     system, p = fit.system, len(fit.coefficients)
-    explained = (fit.coefficients * (system.cross)).sum(axis=0)
+    explained = (fit.coefficients * system.cross).sum(axis=0)
     penalty = (fit.coefficients * system.signs[:, None] * fit.coefficients).sum(axis=0)
     squares = np.maximum(system.target_square - explained - fit.alpha * penalty, 0.0)
     freedom = fit.freedom
@@ -218,10 +228,10 @@ def noise_variance(fit: RidgeFit, sample: Rows) -> Floats:
     elif freedom is None:
         freedom = RidgePath(system).freedom(fit.alpha)
     left = system.n_rows - freedom
-    certain = squares > _CANCELLED * system.target_square  # not the rounding of a difference
+    certain = squares > _CANCELLED * system.target_square  # not rounding error
     noise = squares / (max(left, 1.0) * system.mean_weight)
     if left < 1 or not certain.all():
         errors = np.square(fit.left_out(sample) - sample.y)
-        seen = np.average(errors, axis=0, weights=sample.mass)
-        noise = np.where(certain & (left >= 1), noise, seen)
+        left_out = np.average(errors, axis=0, weights=sample.mass)
+        noise = np.where(certain & (left >= 1), noise, left_out)
     return np.asarray(noise)

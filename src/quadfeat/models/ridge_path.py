@@ -1,4 +1,4 @@
-"""Ridge regression for every penalty from one factorisation."""
+"""`RidgePath`: ridge regression for all penalties from one factorisation."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from .._typing import Floats, Matrix
 from ..numerics.factorisations import Factors, Indefinite, Tridiagonal
 from .ridge_sums import RidgeSystem
 
-MAX_PATH = 8192  # columns up to which a whole path comes from one factorisation
-MAX_LEVERAGE = 1 - 1e-12  # what rounding may make 1 or more is below it
+MAX_PATH = 8192  # columns up to which one factorisation serves all penalties
+MAX_LEVERAGE = 1 - 1e-12  # keeps 1 - leverage positive, whatever the rounding
 
 
 class RidgePath:
-    """Weights, degrees of freedom and leverages for any alpha.
+    """Weights, degrees of freedom and leave-one-out predictions for any alpha.
 
-    For plain maps the Gram matrix is made tridiagonal once, G = Q T Q' (4/3 p^3); then every
-    alpha takes O(p t) for the weights and O(p) for the degrees of freedom. Signed maps take one
-    symmetric indefinite factorisation and inverse (p^3 each) per alpha.
+    For maps without signs the Gram matrix is made tridiagonal once, G = Q T Q' (4/3 p^3); then
+    every alpha takes O(p t) for the weights and O(p) for the degrees of freedom. Signed maps take
+    one symmetric indefinite factorisation and inverse (p^3 each) per alpha.
 
     Parameters
     ----------
-    system : RidgeSystem, which is left as it was
+    system : RidgeSystem, not modified
     """
 
     def __init__(self, system: RidgeSystem) -> None:
@@ -38,11 +38,11 @@ class RidgePath:
         self._cross = self._factors.rotate(system.cross)
 
     def weights(self, alpha: float) -> Floats:
-        """v, (p, t)."""
+        """The weights v, (p, t)."""
         return self._factors.rotate_back(self._factors.solve(alpha, self._cross))
 
     def freedom(self, alpha: float) -> float:
-        """The trace of the hat matrix; an intercept counts as one."""
+        """The trace of the hat matrix; an intercept adds 1."""
         p = len(self._cross)
         return p - alpha * self._factors.trace(alpha) + self._system.intercept
 
@@ -52,16 +52,16 @@ class RidgePath:
         explained = (solved * self._cross).sum(axis=0)
         penalty = (solved * self._factors.signs[:, None] * solved).sum(axis=0)
         total = self._system.target_square
-        # The difference of nearly equal sums is known to their rounding only.
+        # A difference of nearly equal sums is known only up to their rounding error.
         return np.maximum(total - explained - alpha * penalty, np.finfo(float).eps * total)
 
     def evidence(self, alphas: Floats) -> Floats:
-        """How unlikely each alpha makes the targets, on the scale of a variance; for plain maps.
+        """The restricted likelihood of each alpha as a variance: lower is better; not if signed.
 
         exp(-2 log L / (n - m)) of the restricted likelihood L of weights v ~ N(0, s^2 / alpha I)
         and noise of variance s^2, each target with its own most likely s^2 (Patterson and Thompson,
         1971), m the number of intercepts: (y'y - c'v) / n times det(I + G / alpha)^(1 / (n - m)).
-        Infinite where alpha is too small for the rounding.
+        Infinite if alpha is too small for the rounding.
         """
         return np.array([self._evidence(alpha) for alpha in alphas])
 
@@ -86,27 +86,27 @@ class RidgePath:
         units: Any = 1.0,
         left: Floats | None = None,
     ) -> Floats:
-        """The weighted squares of exact leave-one-out residuals of these rows, one per alpha.
+        """The weighted sum of squared leave-one-out residuals of these rows, exact, for each alpha.
 
-        `units` are those that the squares of each target are measured in, (t,); `left` is how much
-        of each weight is left out, by default all.
+        Squares of each target are divided by `units`, (t,); `left` is how much of each weight is
+        left out, by default all.
         """
         mass = np.ones(len(Z)) if weight is None else weight
         weight = weight if left is None else left
         return np.array(
             [
-                np.inf if found is None else float((mass[:, None] * (Y - found) ** 2 / units).sum())
-                for found in self.left_out(Z, Y, weight, alphas)
+                np.inf if f is None else float((mass[:, None] * (Y - f) ** 2 / units).sum())
+                for f in self.left_out(Z, Y, weight, alphas)
             ]
         )
 
     def left_out(
         self, Z: Matrix, Y: Floats, weight: Floats | None, alphas: Floats
     ) -> Iterator[Floats | None]:
-        """What is predicted for each of these rows when left out, for one alpha after another.
+        """Leave-one-out predictions for these rows, for one alpha after another.
 
         A residual r of leverage h becomes r / (1 - w h) when its row is left out with all of its
-        weight w: a copy that stays would tell its value. None where alpha is too small for the
+        weight w: a copy that stayed would give its value away. None if alpha is too small for the
         rounding.
         """
         system = self._system

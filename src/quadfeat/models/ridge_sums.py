@@ -1,4 +1,4 @@
-"""The sums that ridge regression needs: added block by block, merged in any order."""
+"""`NormalSums`, the sums that ridge regression needs; `RidgeSystem`, the equations to solve."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import numpy as np
 from .._typing import Floats, Matrix
 from ..numerics.blas import on_one_thread, share
 
-_PANEL = 1024  # columns of a product at a time; its scratch stays small beside the sum
-_TILE = 256  # at least; smaller ones take longer in sum
-_CANCELLED = 1e-13  # share of the squares below which a difference of them is rounding
-_FAR = 32  # powers of two from 1 on which squares and sums of float32 may over- or underflow
+_PANEL = 1024  # columns of a product at a time, so that its buffer is small beside the sum
+_TILE = 256  # minimum columns of a tile; smaller ones take longer in total
+_CANCELLED = 1e-13  # share of a sum of squares below which a difference is rounding error
+_FAR = 32  # exponent beyond which squares and sums of float32 may overflow or underflow
 
 
 class NormalSums:
-    """Z'WZ, Z'WY and what centring needs, of rows that are seen once and forgotten.
+    """Z'WZ, Z'WY and what centring needs, summed over rows that are not kept.
 
-    Products are taken in the precision of the features and added up in float64: a float32 sum
-    over many rows is no longer positive definite. Memory is one float64 (p, p) array, of which
-    the lower triangle counts, and 8 MB per thread at most. n p^2 multiply-adds for n rows.
+    Products are computed in the precision of the features and added in float64: a float32 sum over
+    many rows is not positive definite. Memory is one float64 (p, p) array, of which only the lower
+    triangle is used, and at most 8 MB per thread. n p^2 multiply-adds for n rows.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class NormalSums:
 
     @on_one_thread
     def add(self, Z: Matrix, Y: Matrix, weight: Floats | None = None) -> None:
-        """Add rows: features (n, p), targets (n, t), weights (n,); no target counts if t is 0."""
+        """Add rows: features (n, p), targets (n, t), weights (n,); ignores targets if t is 0."""
         Y = np.asarray(Y, dtype=np.float64) if len(self.target_sum) else np.empty((len(Z), 0))
         root = np.ones(len(Z)) if weight is None else np.sqrt(weight)
         narrow, unit = narrowed(root, Z.dtype)
@@ -70,15 +70,15 @@ class NormalSums:
         p = Z.shape[1]
         width = int(np.clip(-(-p // 4), _TILE, _PANEL))
         cuts = [slice(start, min(start + width, p)) for start in range(0, p, width)]
-        # Those on the diagonal are last: NumPy takes a symmetric product, which is half the work.
+        # Diagonal tiles come last: for Z'Z NumPy computes a symmetric product, half the work.
         tiles = [(rows, columns) for i, rows in enumerate(cuts) for columns in cuts[:i]]
 
         def add(tile: tuple[slice, slice]) -> None:
             rows, columns = tile
-            found = Z[:, rows].T @ Z[:, columns]
-            self.gram[tile] += found if factor == 1.0 else found.astype(np.float64) * factor
+            product = Z[:, rows].T @ Z[:, columns]
+            self.gram[tile] += product if factor == 1.0 else product.astype(np.float64) * factor
 
-        share(add, tiles + [(each, each) for each in cuts])
+        share(add, tiles + [(cut, cut) for cut in cuts])
 
     @property
     def n_rows(self) -> float:
@@ -86,11 +86,11 @@ class NormalSums:
         return self.weight**2 / self.weight_square
 
     def blank(self) -> Callable[[], NormalSums]:
-        """Makes sums of this kind without rows; small, so that it can travel."""
+        """A function that returns empty sums of this shape; small, so that it can be sent."""
         return functools.partial(NormalSums, *self.cross.shape)
 
     def merge(self, other: NormalSums) -> None:
-        """Add the sums of other rows; the order of merging changes only the rounding."""
+        """Add the sums of other rows; the order of merging affects rounding only."""
         for name, value in other._arrays().items():
             getattr(self, name).__iadd__(value)
         self.weight += other.weight
@@ -101,13 +101,13 @@ class NormalSums:
         return {name: getattr(self, name) for name in names}
 
     def state(self) -> dict[str, Any]:
-        """Arrays that `from_state` makes the same sums of, to the bit."""
+        """Arrays from which `from_state` restores the sums to the bit."""
         counts = {"weight": self.weight, "weight_square": self.weight_square}
         return {**self._arrays(), **{name: np.array(value) for name, value in counts.items()}}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """The sums whose `state` this is; its arrays become theirs."""
+        """The sums whose `state` this is; uses the arrays without copying."""
         sums = cls.__new__(cls)
         for name in ("gram", "cross", "feature_sum", "target_sum", "target_square"):
             setattr(sums, name, state[name])
@@ -118,17 +118,28 @@ class NormalSums:
             sums.weight_square = sums.weight**2 / float(state["n_rows"])
         return sums
 
+    def check(self) -> None:
+        """Raise a ValueError if the arrays of loaded sums do not fit each other."""
+        p, t = self.cross.shape
+        shapes = {"gram": (p, p), "feature_sum": (p,), "target_sum": (t,), "target_square": (t,)}
+        for name, shape in shapes.items():
+            if getattr(self, name).shape != shape:
+                raise ValueError(f"{name} of the sums is not of shape {shape}")
+        weights = [self.weight, self.weight_square]
+        if not (np.concatenate([self.gram.diagonal(), self.target_square, weights]) >= 0).all():
+            raise ValueError("a sum of squares or weights is negative")
+
     def system(
         self, *, intercept: bool, signs: Floats, copy: bool, distinct_share: float = 1.0
     ) -> RidgeSystem:
-        """The normal equations, of centred features and targets if there is an intercept.
+        """The normal equations; features and targets are centred if there is an intercept.
 
         Parameters
         ----------
         intercept : bool
         signs : (p,) +1 or -1, of the feature map
-        copy : bool, False to centre in the sums' own memory, which ends them
-        distinct_share : float, of the rows that were added; a copy tells nothing new
+        copy : bool, False to centre in place, after which the sums cannot be used
+        distinct_share : float, effective number of distinct rows / that of all rows
         """
         gram = self.gram.copy() if copy else self.gram
         cross, target_square = self.cross, self.target_square
@@ -137,9 +148,9 @@ class NormalSums:
             feature_mean = self.feature_sum / self.weight
             target_mean = self.target_sum / self.weight
             cross = cross - np.outer(self.feature_sum, target_mean)
-            about = target_square - target_mean * self.target_sum
-            # What is left of a constant target is rounding.
-            target_square = np.where(about > _CANCELLED * target_square, about, 0.0)
+            centred = target_square - target_mean * self.target_sum
+            # For a constant target the difference is rounding error.
+            target_square = np.where(centred > _CANCELLED * target_square, centred, 0.0)
             for start in range(0, len(gram), _PANEL):
                 some = slice(start, start + _PANEL)
                 gram[start:, some] -= np.outer(self.feature_sum[start:], feature_mean[some])
@@ -157,9 +168,9 @@ class NormalSums:
 
 
 def narrowed(values: Matrix, dtype: Any) -> tuple[Matrix, Any]:
-    """Values in a precision whose range they may exceed, and what to multiply products by.
+    """Values scaled to fit the range of a dtype, and the factor that undoes it in products.
 
-    That is a power of two for each column, and 1 where the range is wide enough.
+    The factor is a power of two for each column, or 1 if the range is wide enough.
     """
     largest = np.abs(values).max(axis=0, initial=0.0)
     exponent = np.frexp(largest)[1]
@@ -171,36 +182,36 @@ def narrowed(values: Matrix, dtype: Any) -> tuple[Matrix, Any]:
 
 @dataclass(frozen=True, eq=False)
 class RidgeSystem:
-    """What is left to solve: (gram + alpha diag(signs)) v = cross; `gram` has a lower triangle."""
+    """The equations (gram + alpha diag(signs)) v = cross; `gram` has its lower triangle only."""
 
     gram: Floats
     cross: Floats
     target_square: Floats
     feature_mean: Floats
     target_mean: Floats
-    weight: float  # of all rows
+    weight: float  # total, of all rows
     n_rows: float  # effective number of distinct rows
     intercept: bool
     signs: Floats
 
     @property
     def scale(self) -> float:
-        """The trace of the gram, which penalties are measured by; 1 where it is 0."""
+        """The trace of the gram, the scale of penalties; 1 if it is 0."""
         return float(np.trace(self.gram)) or 1.0
 
     @property
     def units(self) -> Floats:
-        """What errors of each target count by, (t,): of several, the variance of each is one."""
+        """What squared errors are divided by, (t,): t times each variance if t > 1, else 1."""
         variance = self.target_square / self.weight
         several = len(variance) > 1
         return np.where((variance > 0) & several, len(variance) * variance, 1.0)
 
     @property
     def intercept_leverage(self) -> float:
-        """What the intercept adds to the leverage of every row of weight 1."""
+        """The intercept's part of the leverage of a row of weight 1."""
         return 1 / self.weight if self.intercept else 0.0
 
     @property
     def mean_weight(self) -> float:
-        """The weight of a typical distinct row, the unit of weights and penalties."""
+        """The mean weight of a distinct row, the unit of weights and penalties."""
         return self.weight / self.n_rows

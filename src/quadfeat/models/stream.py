@@ -1,10 +1,11 @@
-"""Rows to features to sums, a block at a time, with checkpoints that resume to the same bits."""
+"""Rows to features to sums, one block at a time, with checkpoints that resume to the same bits."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,26 +15,18 @@ from .._typing import Floats, Matrix
 from ..data.base import Source
 from ..data.blocks import Block
 from ..data.checkpoint import Checkpoint
+from ..data.iterators import IteratorSource
 from ..maps.base import FeatureMap
 
-_BUFFER = 2**28  # bytes of features at a time: long products, and little beside the sums
-LONGEST = 8192  # rows of a product, after which it gets no faster
-_KEPT = 2**30  # bytes of features that are kept for further passes
+_BUFFER = 2**28  # bytes of features at a time: long products, and small beside the sums
+LONGEST = 8192  # rows of a product; longer ones are no faster
+_KEPT = 2**30  # bytes of features that are cached for further passes
 Encode = Callable[[Block], tuple[Any, Any]]
-
-
-@dataclass(frozen=True, eq=False)
-class Piece:
-    """Features of some rows in a reused buffer, their target and weight, and where they end."""
-
-    Z: Matrix
-    y: Any
-    weight: Any
-    done: int | None  # blocks of the source that are complete with this piece
+Arrays = Callable[[], dict[str, Any]]
 
 
 class Sums(Protocol):
-    """What pieces are added to."""
+    """What rows of features are added to: `NormalSums`, `LossSums`."""
 
     def add(self, Z: Matrix, y: Any, weight: Any) -> None: ...
 
@@ -45,34 +38,90 @@ class Sums(Protocol):
 
 
 class Stream(Protocol):
-    """Pieces that can be passed over again."""
+    """Rows of features that can be added to sums, in any number of passes."""
 
-    def pieces(self, label: str, start: int = 0) -> Iterator[Piece]: ...
+    def fold(
+        self,
+        sums: Sums,
+        checkpoint: Checkpoint,
+        stage: str,
+        *,
+        start: int = 0,
+        beside: Arrays = dict,
+    ) -> None:
+        """Add all rows from block `start` on to the sums.
+
+        Parameters
+        ----------
+        sums : Sums
+        checkpoint : Checkpoint, written between blocks when it is due
+        stage : str, of the checkpoint; also the label of the progress
+        start : int, number of the first block
+        beside : function that returns further arrays for the checkpoint
+        """
 
 
-@runtime_checkable
-class Gathering(Protocol):
-    """A stream whose pieces are added up where they are, by others."""
+class LocalStream(ABC):
+    """A stream whose features are made on this machine, some rows at a time."""
 
-    def gather(self, sums: Sums) -> None: ...
+    @abstractmethod
+    def pieces(self, label: str, start: int = 0) -> Iterator[tuple[Rows, int | None]]:
+        """One pass from block `start` on: features of up to 8192 rows, in a reused buffer.
+
+        With each comes the number of blocks that are complete after it, or None inside a block.
+        """
+
+    @abstractmethod
+    def checksums(self, done: int) -> Any:
+        """Checksums of the first `done` blocks of the source, for `expect` in another process."""
+
+    @abstractmethod
+    def expect(self, checksums: Any) -> None:
+        """Refuse a source whose first blocks have other checksums."""
+
+    def fold(
+        self,
+        sums: Sums,
+        checkpoint: Checkpoint,
+        stage: str,
+        *,
+        start: int = 0,
+        beside: Arrays = dict,
+    ) -> None:
+        """As `Stream.fold`."""
+        if start:
+            _, saved = checkpoint.resume(stage) or (0, {})
+            self.expect(saved["seen"])
+        try:
+            for rows, done in self.pieces(stage, start):
+                sums.add(rows.Z, rows.y, rows.weight)
+                if done is not None and checkpoint.due():
+                    seen = {"seen": self.checksums(done)}
+                    checkpoint.write(stage, done, {**sums.state(), **beside(), **seen})
+        except KeyboardInterrupt:
+            if not checkpoint.exists:
+                raise
+            raise KeyboardInterrupt(
+                "stopped; the checkpoint is whole, and the same fit with it goes on from there"
+            ) from None
 
 
-class FeatureStream:
-    """The features of a source, made again on every pass, or kept where they are few.
+class FeatureStream(LocalStream):
+    """The features of a source, made again on every pass, or cached if they are small.
 
     Parameters
     ----------
-    source : Source
+    source : Source or IteratorSource
     features : fitted FeatureMap
-    encode : function of a Block, its target and weight as the sums want them
-    n_rows : int or None, where it is known
-    keep : bool, to keep features that fit into a gigabyte for further passes
+    encode : function of a Block that returns its targets and weights in the form of the sums
+    n_rows : int or None, if known
+    keep : bool, whether to cache features of up to a gigabyte for further passes
     verbose : bool
     """
 
     def __init__(
         self,
-        source: Source,
+        source: Source | IteratorSource,
         features: FeatureMap,
         encode: Encode,
         *,
@@ -84,45 +133,44 @@ class FeatureStream:
         self._n_rows = source.n_rows if n_rows is None else n_rows
         self._verbose = verbose
         self._keep = keep
-        self._kept: list[Piece] | None = None
+        self._kept: list[tuple[Rows, int | None]] | None = None
 
-    def pieces(self, label: str, start: int = 0) -> Iterator[Piece]:
-        """A pass over the pieces, from block number `start` on."""
+    def pieces(self, label: str, start: int = 0) -> Iterator[tuple[Rows, int | None]]:
+        """As `LocalStream.pieces`."""
         if self._kept is not None:
-            # Blocks end where `done` says so; the first pieces of a resumed pass are skipped.
-            first = next((i + 1 for i, p in enumerate(self._kept) if p.done == start), 0)
+            # A resumed pass skips everything up to the end of block `start`.
+            first = next((i + 1 for i, (_, done) in enumerate(self._kept) if done == start), 0)
             yield from self._kept[first if start else 0 :]
             return
-        kept: list[Piece] | None = [] if self._keep and start == 0 else None
-        for piece in self._made(label, start):
+        kept: list[tuple[Rows, int | None]] | None = [] if self._keep and start == 0 else None
+        for rows, done in self._computed(label, start):
             if kept is not None:
-                size = (self._n_rows or _KEPT) * piece.Z[0].nbytes
+                size = (self._n_rows or _KEPT) * rows.Z[0].nbytes
                 kept = kept if size <= _KEPT else None
             if kept is not None:
-                kept.append(_copied(piece))
-            yield piece
+                kept.append((replace(rows, Z=rows.Z.copy()), done))
+            yield rows, done
         self._kept = kept
 
     def checksums(self, done: int) -> Any:
-        """Of the blocks of the source that are done, for `expect` in another process."""
+        """As `LocalStream.checksums`."""
         return self._source.checksums(done)
 
     def expect(self, checksums: Any) -> None:
-        """Refuse a source whose first blocks have other checksums."""
+        """As `LocalStream.expect`."""
         self._source.expect(checksums)
 
-    def _made(self, label: str, start: int) -> Iterator[Piece]:
+    def _computed(self, label: str, start: int) -> Iterator[tuple[Rows, int | None]]:
         p = self._features.n_columns_
         buffer: Matrix | None = None
-        blocks = self._source.blocks(start)
-        shown = progress(
-            blocks,
+        blocks = progress(
+            self._source.blocks(start),
             total=self._n_rows,
             label=label,
             verbose=self._verbose,
             done=start * self._source.rows,
         )
-        for number, block in enumerate(shown, start + 1):
+        for number, block in enumerate(blocks, start + 1):
             if buffer is None:
                 dtype = np.dtype(self._source.dtype or block.X.dtype)
                 rows = int(np.clip(_BUFFER // (p * dtype.itemsize), 512, LONGEST))
@@ -132,75 +180,28 @@ class FeatureStream:
                 some = slice(first, min(first + len(buffer), len(block)))
                 Z = buffer[: some.stop - first]
                 self._features.write(block.X[some], Z)
-                yield Piece(
-                    Z,
-                    y[some],
-                    None if weight is None else weight[some],
-                    number if some.stop == len(block) else None,
-                )
-
-
-def _copied(piece: Piece) -> Piece:
-    return Piece(piece.Z.copy(), piece.y, piece.weight, piece.done)
-
-
-def fold(
-    stream: Stream,
-    sums: Sums,
-    checkpoint: Checkpoint,
-    stage: str,
-    *,
-    start: int = 0,
-    beside: Callable[[], dict[str, Any]] = dict,
-) -> None:
-    """Add every piece from block `start` on, writing checkpoints between blocks.
-
-    Parameters
-    ----------
-    stage : str, which also labels the progress
-    beside : function, further arrays that a checkpoint must hold
-    """
-    if isinstance(stream, Gathering):
-        stream.gather(sums)
-        return
-    if start and isinstance(stream, FeatureStream):
-        _, saved = checkpoint.resume(stage) or (0, {})
-        stream.expect(saved["seen"])
-    done = start
-    try:
-        for piece in stream.pieces(stage, start):
-            sums.add(piece.Z, piece.y, piece.weight)
-            if piece.done is not None:
-                done = piece.done
-                if checkpoint.due():
-                    seen = {}
-                    if isinstance(stream, FeatureStream):
-                        seen["seen"] = stream.checksums(done)
-                    checkpoint.write(stage, done, {**sums.state(), **beside(), **seen})
-    except KeyboardInterrupt:
-        if not checkpoint.exists:
-            raise
-        raise KeyboardInterrupt(
-            "stopped; the checkpoint is whole, and the same fit with it goes on from there"
-        ) from None
+                piece = Rows(Z, y[some], None if weight is None else weight[some])
+                yield piece, number if some.stop == len(block) else None
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """Some rows in memory: features, targets or codes, weights.
+class Rows(LocalStream):
+    """Features, targets and weights of rows in memory: part of a block, or the rows of a sample.
+
+    A `Block` has the rows of X themselves. The parameters after `weight` describe a sample.
 
     Parameters
     ----------
     Z : (n, p)
     y : (n,) codes or (n, t) targets
-    weight : (n,), of all copies of a row in the data, or None for 1
-    share : (n,), the chance of each to be among these as a multiple of that of most, or None for 1
-    group : (n,) codes 0, 1, ... of rows with equal x, which are left out together, or None where
-        every row is on its own
-    of_all : bool, whether they stand for all rows of a fit
-    complete : bool, whether they are all distinct rows of it
+    weight : (n,), total weight of all copies of a row in the data, or None for 1
+    share : (n,), each row's chance of being sampled, relative to that of most rows; None for 1
+    group : (n,) codes 0, 1, ... of rows with equal x, which are left out together; None if every
+        row is left out on its own
+    of_all : bool, whether these rows represent all rows of the fit
+    complete : bool, whether these are all distinct rows of the fit
     counts : bool, whether a weight counts observations, which are left out one at a time, and not
-        copies, which go together
+        copies, which are left out together
     """
 
     Z: Matrix
@@ -221,7 +222,7 @@ class Rows:
 
     @property
     def mass(self) -> Floats:
-        """The weight of what each row stands for, (n,)."""
+        """The weight of the rows that each one represents, (n,): weight / share."""
         weight = np.ones(len(self.Z)) if self.weight is None else self.weight
         return weight if self.share is None else weight / self.share
 
@@ -237,16 +238,23 @@ class Rows:
         return Rows(self.Z[first], Y, total, share, None, self.of_all, self.complete)
 
     def expanded(self, grouped: Floats) -> Floats:
-        """Values of the groups, given to each of their rows."""
+        """Values per group, repeated for each row of the group."""
         return grouped if self.group is None else grouped[self.group]
 
-    def pieces(self, label: str, start: int = 0) -> Iterator[Piece]:
-        """A stream of pieces as long as products gain from."""
+    def pieces(self, label: str, start: int = 0) -> Iterator[tuple[Rows, int | None]]:
+        """The rows, 8192 at a time; there are no blocks, so no checkpoint between them."""
         for first in range(0, len(self.Z), LONGEST):
-            some = self.where(slice(first, first + LONGEST))
-            yield Piece(some.Z, some.y, some.weight, None)
+            yield self.where(slice(first, first + LONGEST)), None
+
+    def checksums(self, done: int) -> Any:
+        """None: rows in memory do not change."""
+        return np.empty(0, dtype=np.int64)
+
+    def expect(self, checksums: Any) -> None:
+        """Nothing to compare."""
 
     def where(self, chosen: Any) -> Rows:
+        """Some of these rows, with their weights but without share and group."""
         weight = None if self.weight is None else self.weight[chosen]
         return Rows(self.Z[chosen], self.y[chosen], weight, counts=self.counts)
 

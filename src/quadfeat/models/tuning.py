@@ -1,4 +1,4 @@
-"""Penalties that are tried, and which one is best."""
+"""Penalties to try, and which one is best."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from .._typing import Floats
 
-_TIE = 1e-3  # scores that differ by less are equal
+_TIE = 1e-3  # scores that differ by less count as equal
 
 
 @dataclass(frozen=True)
 class Tried:
-    """One value of a parameter and its score: less is better."""
+    """One value of a parameter and its score (lower is better); `judge` says what the score is."""
 
     parameter: str
     value: float
@@ -23,18 +23,18 @@ class Tried:
 
 
 def penalties(scale: float, dtype: Any) -> Floats:
-    """Half decades of alpha below the trace of the gram, down to what its rounding leaves.
+    """Alphas in steps of half a decade, from the trace of the gram down to its rounding error.
 
-    By the size of their rounding (an estimate), float32 products leave about 3e-9 of the trace.
+    The rounding error of float32 products is about 3e-9 of the trace (an estimate).
     """
     lowest = -8.0 if np.dtype(dtype) == np.float32 else -12.0
     return np.asarray(scale * 10.0 ** np.arange(lowest, 0.25, 0.5))
 
 
 def best(alphas: Floats, scores: Floats, judge: str) -> tuple[float, list[Tried]]:
-    """The largest alpha whose score is the least, to a thousandth, and what was tried.
+    """The largest alpha whose score is within a thousandth of the lowest, and all tried.
 
-    Scores of the smallest alphas often differ by their rounding only, which must not decide.
+    Scores of the smallest alphas often differ by rounding only, which must not decide.
     """
     if not np.isfinite(scores).any():
         raise ValueError(

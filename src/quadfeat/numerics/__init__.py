@@ -1,11 +1,19 @@
-"""Numerics: arrays in, arrays out.
+"""Numerics: arrays in, arrays out. Nothing here knows a kernel.
 
-Gauss rules from their recurrence, non-negative least squares, factorisations, cosine transforms,
-principal frames. Nothing here knows a kernel. This is the only room that calls LAPACK, and `blas`
-holds the one policy for BLAS threads.
+- `gauss`: nodes and weights of Gauss rules from a recurrence, and recurrences from a measure
+- `panels`: Gauss-Legendre panels that hold the mass of a density; its tail, median and quantiles
+- `cosine_transform`: from a density to a profile and back
+- `nnls`: non-negative least squares
+- `lbfgs`: a descent that asks for one gradient at a time and can be stored
+- `factorisations`: Cholesky and other factors of symmetric matrices, and solves with them
+- `principal_frame`: mean and scatter of rows, principal directions, and which rows are far out
+- `best_first`: the largest products of one factor per axis, in order
+- `blas`: BLAS on one thread, and large products shared among our own threads
+
+The one rule: SciPy's LAPACK is called in this room alone, and threads of BLAS are set in `blas`.
 """
 
-from .best_first import Product, largest_products
+from .best_first import Products, largest, largest_products
 from .blas import on_one_thread, one_thread, product, share
 from .cosine_transform import CosineTransform
 from .factorisations import (
@@ -13,9 +21,11 @@ from .factorisations import (
     Indefinite,
     InPlaceCholesky,
     Tridiagonal,
-    cholesky,
+    cholesky_solve,
     factor_raised,
     norms,
+    pivoted_inverse_root,
+    plain_cholesky,
 )
 from .gauss import gauss_hermite, stieltjes, symmetric_gauss
 from .lbfgs import LBFGS
@@ -39,7 +49,7 @@ from .principal_frame import (
     frame,
     moments,
     nearness,
-    signed,
+    principal,
     signs,
     typical,
     wide_frame,
@@ -57,17 +67,18 @@ __all__ = [
     "InPlaceCholesky",
     "Indefinite",
     "Moments",
-    "Product",
+    "Products",
     "Solution",
     "Tridiagonal",
     "check_mass",
-    "cholesky",
+    "cholesky_solve",
     "distances",
     "factor_raised",
     "find_cutoff",
     "frame",
     "gauss_hermite",
     "inverse_lengths",
+    "largest",
     "largest_products",
     "legendre",
     "moments",
@@ -76,13 +87,15 @@ __all__ = [
     "norms",
     "on_one_thread",
     "one_thread",
+    "pivoted_inverse_root",
+    "plain_cholesky",
+    "principal",
     "product",
     "quantile_table",
     "refined",
     "require_finite",
     "search",
     "share",
-    "signed",
     "signs",
     "stieltjes",
     "symmetric_gauss",

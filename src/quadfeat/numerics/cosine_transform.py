@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._errors import NoDensity
 from .._typing import Floats, Profile
 from .panels import NO_EDGES, end_of_peaks, find_cutoff, legendre, median_frequency, refined, scan
 
@@ -76,7 +77,7 @@ def _heavy_transform(function: Profile, edges: Floats) -> Profile:
     scale = median_frequency(function, edges)
     bulk = end_of_peaks(function, edges)
     if np.any(function(scan(edges)) < 0):
-        raise ValueError(
+        raise NoDensity(
             "this profile changes its sign and falls slowly, so its spectrum cannot be found from "
             "it; smooth the kernel with Smoothed(kernel, width)"
         )
@@ -91,7 +92,7 @@ def _heavy_transform(function: Profile, edges: Floats) -> Profile:
             theta, weights = legendre(refined(on_angles, angles))
             return 2 * float(weights @ on_angles(theta))
         if bulk * at > _FASTEST:
-            raise ValueError(
+            raise NoDensity(
                 f"a gap of {at:g} is too far for this spectrum, which has peaks at frequencies "
                 f"of up to {bulk:g}; standardise X"
             )

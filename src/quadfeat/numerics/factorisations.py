@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from scipy.linalg import blas, cho_solve, lapack, solve_triangular
 
-from .._typing import Floats, Matrix
+from .._typing import Floats, Indices, Matrix
 from .blas import share
 
 # Relative to a unit diagonal. A hundred times the rounding of a Gram matrix of 1,000 columns, so
@@ -29,6 +29,27 @@ def cholesky(gram: Floats) -> Floats:
         ridge *= 100
         if ridge > 1e-2 * diagonal.max():  # no rounding is that large
             raise ValueError("gram is not positive semi-definite: the minimum is unbounded below")
+
+
+def plain_cholesky(gram: Floats) -> Floats:
+    """The lower factor of a gram; the damped one of `cholesky` where that is not definite."""
+    factor, info = lapack.dpotrf(gram, lower=1, clean=0)
+    return np.asarray(factor) if info == 0 else cholesky(gram)
+
+
+def cholesky_solve(factor: Floats, b: Floats) -> Floats:
+    """(L L')^-1 b for a lower factor L, as `cholesky` returns it."""
+    return np.asarray(lapack.dpotrs(factor, b, lower=1)[0])
+
+
+def pivoted_inverse_root(gram: Floats, tolerance: float) -> tuple[Indices, Floats]:
+    """Rows that span a gram to `tolerance`, (r,), and U^-1 (r, r) for their gram U'U.
+
+    Pivoted Cholesky: the row with the largest remaining diagonal first.
+    """
+    factor, order, rank, _ = lapack.dpstrf(gram, tol=tolerance)
+    inverse = solve_triangular(np.triu(factor[:rank, :rank]), np.eye(rank))
+    return order[:rank] - 1, np.ascontiguousarray(inverse)
 
 
 _PANEL = 1024

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
-from scipy.linalg import lapack
 
 from .._typing import Floats, Indices, Mask
-from .factorisations import cholesky
+from .factorisations import cholesky, cholesky_solve
 
 # Candidates that join in one round, relative to those already in: 1/16 to 2 were tried in
 # benchmarks/nnls.py. Smaller needs more passes over all candidates, larger more factorisations;
@@ -30,110 +28,38 @@ class Solution:
     iterations: int
 
 
-class _Problem(Protocol):
-    """min |M a - b|^2 over a >= 0, seen through columns scaled to unit length."""
-
-    scale: Floats  # (m,) 1 / |M_i|, and 0 for columns without length, which keep weight 0
-
-    def slopes(self, weights: Floats) -> Floats:
-        """M'(b - M a) for all candidates, (m,)."""
-
-    def passive_slopes(self, passive: Indices, values: Floats) -> Floats:
-        """The same for the candidates `passive`, which alone have weights."""
-
-    def passive_gram(self, passive: Indices) -> Floats:
-        """M'M over `passive`: a fresh array."""
-
-
-class _GramProblem:
-    """The problem given by G = M'M and c = M'b."""
+class _Problem:
+    """min |M a - b|^2 over a >= 0, given by G = M'M and c = M'b, with columns of unit length."""
 
     def __init__(self, gram: Floats, linear: Floats) -> None:
         self.gram = gram
         self.linear = linear
+        # (m,) 1 / |M_i|, and 0 for columns without length, which keep weight 0
         self.scale = inverse_lengths(np.diagonal(gram))
 
     def slopes(self, weights: Floats) -> Floats:
+        """M'(b - M a) for all candidates, (m,)."""
         passive = np.flatnonzero(weights)
         scaled = self.scale * weights
-        if 4 * len(passive) < len(
-            weights
-        ):  # few rows: gathering them moves fewer bytes than all of G
+        if 4 * len(passive) < len(weights):
+            # Few rows: gathering them moves fewer bytes than all of G.
             return self.scale * (self.linear - scaled[passive] @ self.gram[passive])
         return self.scale * (self.linear - self.gram @ scaled)
 
     def passive_slopes(self, passive: Indices, values: Floats) -> Floats:
+        """The same for the candidates `passive`, the only ones with weights."""
         scale = self.scale[passive]
         block = self.gram[np.ix_(passive, passive)]
         slopes: Floats = scale * (self.linear[passive] - block @ (scale * values))
         return slopes
 
     def passive_gram(self, passive: Indices) -> Floats:
+        """M'M over `passive`: a fresh array."""
         scale = self.scale[passive]
         block: Floats = self.gram[np.ix_(passive, passive)]
         block *= scale
         block *= scale[:, None]
         return block
-
-
-class _MatrixProblem:
-    """The problem given by M and b: Gram entries exist only for columns that were ever passive."""
-
-    def __init__(self, matrix: Floats, target: Floats) -> None:
-        self.matrix = matrix
-        self.target = target
-        self.scale = inverse_lengths(np.einsum("ij,ij->j", matrix, matrix))
-        self._slot = np.full(matrix.shape[1], -1, dtype=np.intp)
-        self._count = 0
-        self._columns = np.empty((0, matrix.shape[0]))  # one scaled column of M per row
-        self._gram = np.empty((0, 0))
-
-    def slopes(self, weights: Floats) -> Floats:
-        passive = np.flatnonzero(weights)
-        residual = self._residual(passive, weights[passive])
-        slopes: Floats = self.scale * (residual @ self.matrix)
-        return slopes
-
-    def passive_slopes(self, passive: Indices, values: Floats) -> Floats:
-        residual = self._residual(passive, values)
-        # All cached columns rather than a gathered copy of the passive ones: fewer bytes moved.
-        slopes: Floats = (self._columns[: self._count] @ residual)[self._slot[passive]]
-        return slopes
-
-    def passive_gram(self, passive: Indices) -> Floats:
-        slots = self._cached(passive)
-        block: Floats = self._gram[np.ix_(slots, slots)]
-        return block
-
-    def _residual(self, passive: Indices, values: Floats) -> Floats:
-        slots = self._cached(passive)
-        weights = np.zeros(self._count)
-        weights[slots] = values
-        residual: Floats = self.target - weights @ self._columns[: self._count]
-        return residual
-
-    def _cached(self, passive: Indices) -> Indices:
-        """Slots of the columns `passive`, after computing the Gram entries of new ones."""
-        new = passive[self._slot[passive] < 0]
-        if len(new):
-            old, self._count = self._count, self._count + len(new)
-            if self._count > len(self._columns):
-                self._grow(max(64, 2 * self._count))
-            columns = self._columns[: self._count]
-            columns[old:] = (self.matrix[:, new] * self.scale[new]).T
-            block = columns[old:] @ columns.T
-            self._gram[old : self._count, : self._count] = block
-            self._gram[:old, old : self._count] = block[:, :old].T
-            self._slot[new] = np.arange(old, self._count)
-        slots: Indices = self._slot[passive]
-        return slots
-
-    def _grow(self, capacity: int) -> None:
-        columns, gram, old = self._columns, self._gram, len(self._columns)
-        self._columns = np.empty((capacity, columns.shape[1]))
-        self._columns[:old] = columns
-        self._gram = np.empty((capacity, capacity))
-        self._gram[:old, :old] = gram
 
 
 def nonnegative_least_squares(
@@ -181,37 +107,7 @@ def nonnegative_least_squares(
             f"gram has shape {gram.shape}, linear {linear.shape}: need (m, m) and (m,)"
         )
     require_finite(gram=gram, linear=linear)
-    problem = _GramProblem(gram, linear)
-    return _active_set(problem, start, max_iterations, max_support, tolerance)
-
-
-def nonnegative_least_squares_columns(
-    matrix: Floats,
-    target: Floats,
-    *,
-    start: Floats | None = None,
-    max_iterations: int | None = None,
-    max_support: int | None = None,
-    tolerance: float = 1e-12,
-) -> Solution:
-    """The minimiser of |M a - b|^2 over a >= 0 for a matrix M with very many columns.
-
-    The method and parameters of `nonnegative_least_squares`, but M'M is never formed: Gram entries
-    are computed for columns that join, 8 (2 K)^2 bytes for K of them, and slopes come from the
-    residual itself, so small residuals stay accurate.
-
-    Parameters
-    ----------
-    matrix : (n, m)
-        M, for example cos(gaps @ nodes.T).
-    target : (n,)
-        b, for example the kernel of the gaps.
-    """
-    matrix, target = np.asarray(matrix, dtype=np.float64), np.asarray(target, dtype=np.float64)
-    if matrix.ndim != 2 or matrix.shape[0] != len(target):
-        raise ValueError(f"matrix has shape {matrix.shape}, target {target.shape}: rows must agree")
-    require_finite(matrix=matrix, target=target)
-    problem = _MatrixProblem(matrix, target)
+    problem = _Problem(gram, linear)
     return _active_set(problem, start, max_iterations, max_support, tolerance)
 
 
@@ -266,7 +162,7 @@ def _settle(problem: _Problem, weights: Floats, passive: Indices, tolerance: flo
         if factor is None:
             gram = problem.passive_gram(passive)
             factor = cholesky(gram)
-        direction = lapack.dpotrs(factor, slopes, lower=1)[0]
+        direction = cholesky_solve(factor, slopes)
         step = _plunge(values, direction, slopes, gram)
         if step is None:
             step = _projected_step(values, direction, slopes, gram)
@@ -297,7 +193,7 @@ def _plunge(
         slopes_kept = slopes[kept] + gram[np.ix_(kept, np.flatnonzero(gone))] @ values[gone]
         block = gram[np.ix_(kept, kept)]
         moved = np.zeros(len(values))
-        moved[kept] = values[kept] + lapack.dpotrs(cholesky(block), slopes_kept, lower=1)[0]
+        moved[kept] = values[kept] + cholesky_solve(cholesky(block), slopes_kept)
         negative = stay & (moved <= 0)
         if not negative.any():
             return (moved, stay) if _lowers(moved - values, slopes, gram) else None

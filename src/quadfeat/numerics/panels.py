@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .._errors import NoDensity
 from .._typing import Floats, Profile
 
 POINTS = 24  # of the Gauss-Legendre rule on each panel
@@ -200,7 +201,7 @@ def check_mass(mass: float) -> None:
     By up to the tolerance a constant may be rounded; a certificate adds what that can do.
     """
     if not abs(mass - 1) <= MASS_TOLERANCE:
-        raise ValueError(
+        raise NoDensity(
             f"density must have mass 1 over the real line, and {mass:.9g} was found; if it is not "
             f"normalised, divide it by its mass; if it has peaks much narrower than the frequency "
             f"they are at, name them, as in Spectral(density, peaks=[20.0])"

@@ -1,7 +1,25 @@
-"""Plotting: pictures drawn from records, in one style."""
+"""Plotting: pictures drawn from records, in one style.
+
+Rule: a picture is a function of records, never of live arrays; matplotlib is imported inside the
+functions that draw, so that the library works without it.
+
+- `style`: the style of each map, and the figure, axes, legend, SVG and PNG of all pictures.
+- `displays`: `CompareDisplay` and `ErrorDisplay`, in scikit-learn's convention.
+"""
 
 from .displays import CompareDisplay, ErrorDisplay
-from .style import STYLES, banded, curve, figure, legend_below, plain_ticks, png, svg, tidy
+from .style import (
+    STYLES,
+    banded,
+    curve,
+    figure,
+    legend_below,
+    plain_ticks,
+    png,
+    style_of,
+    svg,
+    tidy,
+)
 
 __all__ = [
     "STYLES",
@@ -13,6 +31,7 @@ __all__ = [
     "legend_below",
     "plain_ticks",
     "png",
+    "style_of",
     "svg",
     "tidy",
 ]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
 
 from .._checks import check_count, generator
+from .._errors import NoCertificate
 from ..kernels.base import Kernel
 from ..maps.base import FeatureMap
 from ..maps.grids import DenseGrid
-from .style import CYCLE, PEER
+from .style import ACCENT, INK, REFERENCE, plain_ticks, style_of, tidy
 
 
 class CompareDisplay:
@@ -25,8 +25,8 @@ class CompareDisplay:
     error : str
         "rms" or "max".
     order : list of str or None
-        The maps in the order of the legend, so that several pictures share their styles; None
-        ranks them as they end on the right.
+        The maps in the order of the legend, which also gives names that are no map the same style
+        in several pictures; None orders them by their last error.
     """
 
     def __init__(
@@ -55,45 +55,37 @@ class CompareDisplay:
     def plot(self, ax: Any = None) -> Self:
         """Draw on `ax`, or on a new figure; the result has `ax_` and `figure_`."""
         import matplotlib.pyplot as plt
-        from matplotlib.ticker import NullLocator, ScalarFormatter
 
         if ax is None:
             _, ax = plt.subplots(figsize=(8, 5), layout="constrained")
         curves: dict[str, list[tuple[int, float]]] = {}
         for record in self.records:
             curves.setdefault(record["map"], []).append((record["columns"], record[self.error]))
-        # Listed as they end on the right, worst first, so that the legend reads like the picture.
+        # Worst first, as the curves end on the right: the legend has the order of the picture.
         ranked = self.order or sorted(curves, key=lambda name: -curves[name][-1][1])
-        own = itertools.cycle(CYCLE)
-        for name in ranked:
+        for position, name in enumerate(ranked):
             if name not in curves:
                 continue
             columns, errors = zip(*sorted(curves[name]), strict=True)
-            if "sklearn" in name:
-                (colour, line), marker = PEER, "o" if "RBF" in name else "s"
-            else:
-                colour, marker, line = next(own)
+            colour, marker, line = style_of(name, position)
             ax.plot(columns, errors, line, color=colour, marker=marker, markersize=6, label=name)
         ax.set(xscale="log", yscale="log", xlabel="feature columns")
         ax.set_ylabel({"rms": "RMS", "max": "largest"}[self.error] + " kernel error on test pairs")
         widths = {c for curve in curves.values() for c, _ in curve}
-        # Powers of two are ticks enough where there are any; other widths might overlap.
-        ax.set_xticks(sorted({c for c in widths if c & (c - 1) == 0} or widths))
-        ax.xaxis.set_major_formatter(ScalarFormatter())
-        ax.xaxis.set_minor_locator(NullLocator())
-        ax.grid(True, which="major", color="#dddddd", linewidth=0.7)
-        ax.spines[["top", "right"]].set_visible(False)
+        # Ticks at powers of two where there are any: labels of all widths could overlap.
+        plain_ticks(ax.xaxis, sorted({c for c in widths if c & (c - 1) == 0} or widths))
+        tidy(ax)
         ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
 
 class ErrorDisplay:
-    """Promised against observed error: what a certificate says, and what was seen.
+    """Certified against observed errors.
 
-    `from_estimator` draws the error of pairs against their distance, under the certificate where
-    the map has one; `from_tolerances` draws, for each tolerance asked of `DenseGrid.for_tolerance`,
-    the error promised and the largest one seen, beside the line y = x.
+    `from_estimator` draws the error of pairs against their distance, and the certificate if the map
+    has one; `from_tolerances` draws, for each tolerance given to `DenseGrid.for_tolerance`, the
+    certified error and the largest observed one, beside the line y = x.
 
     Parameters
     ----------
@@ -120,15 +112,15 @@ class ErrorDisplay:
         """Draw the error of pairs of rows of X against the distance between them."""
         check_count("n_pairs", n_pairs, example=4000)
         rng = generator(random_state)
-        every = estimator._dense(X)
+        every = estimator.dense_rows(X)
         rows = every[rng.permutation(len(every))[: int(np.sqrt(2 * n_pairs)) + 2]]
         left, right = np.triu_indices(len(rows), 1)
         gaps = np.linalg.norm(rows[left] - rows[right], axis=1)
-        Z = estimator._features(rows)
+        Z = estimator.features_of(rows)
         errors = np.abs((Z * estimator.signs_) @ Z.T - estimator.kernel_(rows))[left, right]
         try:
             promised = float(estimator.certificate(X).value)
-        except ValueError:
+        except NoCertificate:
             promised = None
         at_zero = estimator.kernel_.at_zero(rows.shape[1])
         records = [
@@ -147,7 +139,7 @@ class ErrorDisplay:
         n_features: int = 1,
         ax: Any = None,
     ) -> Self:
-        """Draw what grids made for tolerances promise, and the largest error seen in the region."""
+        """Draw the certified and the largest observed error of grids built for tolerances."""
         rng = np.random.default_rng(0)
         directions = rng.normal(size=(20_000, n_features))
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
@@ -180,25 +172,24 @@ class ErrorDisplay:
                 x,
                 np.maximum(observed, floor),
                 ".",
-                color="#0b3c5d",
+                color=INK,
                 alpha=0.35,
                 markersize=4,
                 label="observed, one pair each",
             )
             promised = self.records[0]["promised"] if self.records else None
             if promised is not None:
-                ax.axhline(promised, color="#b3541e", label=f"certificate, {promised:.2g}")
+                ax.axhline(promised, color=ACCENT, label=f"certificate, {promised:.2g}")
             ax.set(xlabel="distance |x - y|", yscale="log")
         else:
             promised = np.array([record["promised"] for record in self.records])
             span = [x.min(), x.max()]
-            ax.plot(span, span, ":", color="#777777", label="y = x")
-            ax.plot(x, promised, "s-", color="#b3541e", label="promised")
-            ax.plot(x, np.maximum(observed, floor), "o--", color="#0b3c5d", label="largest seen")
+            ax.plot(span, span, ":", color=REFERENCE, label="y = x")
+            ax.plot(x, promised, "s-", color=ACCENT, label="promised")
+            ax.plot(x, np.maximum(observed, floor), "o--", color=INK, label="largest seen")
             ax.set(xlabel="tolerance asked for", xscale="log", yscale="log")
         ax.set_ylabel("kernel error relative to k(0)")
-        ax.grid(True, color="#dddddd", linewidth=0.7)
-        ax.spines[["top", "right"]].set_visible(False)
+        tidy(ax)
         ax.legend(frameon=False)
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -1,45 +1,77 @@
-"""How the figures look: one style per map in all of them, readable in grey and on a phone."""
+"""How pictures look: one style per map in all of them, readable in grey and on a phone."""
 
 from __future__ import annotations
 
 import io
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-# Readable in grey and by the colour-blind: lightness rises along the list, and markers differ.
-CYCLE = [
-    ("#0b3c5d", "o", "-"),
-    ("#b3541e", "s", "-"),
-    ("#2e7d32", "^", "-"),
-    ("#7b4b94", "D", "-"),
-    ("#c2185b", "v", "-"),
-    ("#00838f", "P", "--"),
-    ("#6d6d6d", "X", "--"),
-    ("#9e9d24", "<", "--"),
-    ("#8d6e63", ">", "--"),
-    ("#1565c0", "*", "-"),
-    ("#ad1457", "h", "--"),
-    ("#455a64", "d", "-"),
-]
+# Colours beside those of maps: two that differ in grey print, too, and that of a reference line.
+INK, ACCENT, REFERENCE = "#0b3c5d", "#b3541e", "#777777"
 
 
-PEER = ("#9a9a9a", ":")
-# Colour, marker and line of a map; lightness, marker and dash differ, so that grey print is enough.
-STYLES: dict[str, tuple[str, str, str]] = {
-    "random": ("#777777", "o", "--"),
-    "orthogonal": ("#a0a000", "P", ":"),
-    "Halton": ("#8d6e63", "X", ":"),
-    "polynomially exact": ("#0b3c5d", "s", "-"),
-    "dense grid": ("#c2185b", "D", "-."),
-    "sparse grid": ("#b3541e", "^", "-"),
-    "subsampled": ("#e08214", "v", "-"),
-    "reweighted": ("#2e7d32", "^", "-"),
-    "pruned": ("#0b3c5d", "s", "-"),
-    "Hermite-Mercer": ("#7b4b94", "D", "-"),
-    "compressed": ("#111111", "*", "-"),
+class Style(NamedTuple):
+    """How a curve looks."""
+
+    colour: str
+    marker: str
+    line: str
+
+
+# Lightness, marker and dash differ, so that grey print is enough.
+STYLES = {
+    "random": Style("#777777", "o", "--"),
+    "orthogonal": Style("#a0a000", "P", ":"),
+    "Halton": Style("#8d6e63", "X", ":"),
+    "spherical-radial": Style("#00838f", "<", "--"),
+    "polynomially exact": Style("#0b3c5d", "s", "-"),
+    "dense grid": Style("#c2185b", "D", "-."),
+    "sparse grid": Style("#b3541e", "^", "-"),
+    "subsampled": Style("#e08214", "v", "-"),
+    "reweighted": Style("#2e7d32", "^", "-"),
+    "pruned": Style("#0b3c5d", "s", "-"),
+    "framed grid": Style("#1565c0", "h", "-."),
+    "Hermite-Mercer": Style("#7b4b94", "D", "-"),
+    "compressed": Style("#111111", "*", "-"),
+    "landmarks": Style("#c2185b", ">", "-"),
+    "chosen": Style("#111111", "*", "-"),
+    "engine": Style("#111111", "o", "-"),
+    "NumPy": Style("#595959", "s", "--"),
+    "RBFSampler": Style("#9a9a9a", "o", ":"),
+    "Nystroem": Style("#9a9a9a", "s", ":"),
 }
+_CLASSES = {
+    "RandomFourier": "random",
+    "OrthogonalFourier": "orthogonal",
+    "QuasiRandomFourier": "Halton",
+    "SphericalRadial": "spherical-radial",
+    "PolynomiallyExact": "polynomially exact",
+    "DenseGrid": "dense grid",
+    "SparseGrid": "sparse grid",
+    "SubsampledGrid": "subsampled",
+    "ReweightedGrid": "reweighted",
+    "FramedGrid": "framed grid",
+    "HermiteMercer": "Hermite-Mercer",
+    "Landmarks": "landmarks",
+    "KernelFeatures": "chosen",
+}
+
+
+def style_of(name: str, position: int = 0) -> Style:
+    """The style of a map, by its name in a figure or that of its class, and of its peers.
+
+    Any other name has the style at `position` in the table.
+
+    >>> style_of("RandomFourier") == style_of("random")
+    True
+    >>> style_of("RBFSampler (sklearn)").line
+    ':'
+    """
+    name = name.removesuffix(" (sklearn)")
+    every = list(STYLES.values())
+    return STYLES.get(_CLASSES.get(name, name), every[position % len(every)])
 
 
 def figure(width: float = 5.4, height: float = 4.4) -> Any:
@@ -50,9 +82,9 @@ def figure(width: float = 5.4, height: float = 4.4) -> Any:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    made = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(made)
-    return made
+    picture = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(picture)
+    return picture
 
 
 def curve(
@@ -84,7 +116,7 @@ def banded(
     label: str = "",
 ) -> None:
     """A line in the style of `name` within a band."""
-    colour, marker, line = STYLES[name]
+    colour, marker, line = style_of(name)
     ax.plot(x, mean, line, color=colour, marker=marker, markersize=5, lw=1.6, label=label or name)
     ax.fill_between(x, low, high, color=colour, alpha=0.22, linewidth=0)
 
@@ -95,15 +127,14 @@ def tidy(ax: Any) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def legend_below(made: Any, *, columns: int = 3) -> None:
-    """One legend under all panels, where it hides no data, in as many columns as the width holds
-    but no more than `columns`."""
+def legend_below(picture: Any, *, columns: int = 3) -> None:
+    """One legend under all panels, in as many columns as fit the width, at most `columns`."""
     entries: dict[str, Any] = {}
-    for ax in made.axes:
+    for ax in picture.axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
     for n in range(columns, 0, -1):
-        legend = made.legend(
+        legend = picture.legend(
             entries.values(),
             entries.keys(),
             loc="outside lower center",
@@ -113,7 +144,7 @@ def legend_below(made: Any, *, columns: int = 3) -> None:
             columnspacing=1.4,
             handlelength=2.4,
         )
-        if legend.get_window_extent().width <= made.bbox.width or n == 1:
+        if legend.get_window_extent().width <= picture.bbox.width or n == 1:
             return
         legend.remove()
 
@@ -127,18 +158,18 @@ def plain_ticks(axis: Any, values: ArrayLike) -> None:
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
 
 
-def svg(made: Any) -> bytes:
+def svg(picture: Any) -> bytes:
     """The figure as SVG, the same bytes for the same figure, its letters as outlines."""
     from matplotlib import rc_context
 
     buffer = io.BytesIO()
     with rc_context({"svg.hashsalt": "quadfeat", "svg.fonttype": "path"}):
-        made.savefig(buffer, format="svg", metadata={"Date": None})
+        picture.savefig(buffer, format="svg", metadata={"Date": None})
     return buffer.getvalue()
 
 
-def png(made: Any) -> bytes:
+def png(picture: Any) -> bytes:
     """The figure as PNG at 150 dots per inch."""
     buffer = io.BytesIO()
-    made.savefig(buffer, format="png", dpi=150)
+    picture.savefig(buffer, format="png", dpi=150)
     return buffer.getvalue()

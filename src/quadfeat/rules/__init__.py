@@ -1,7 +1,12 @@
 """Rules: nodes and weights that integrate against a spectrum.
 
-One-dimensional rules (`gauss`, `interval`), the choice among them (`choice`), and rules made from
-rules (`grids`). A rule comes from a density or from other rules; nothing here knows a kernel.
+- `rule`: the class `Rule`, what an `Axis` must know, and mirror-symmetric rules
+- `gauss`: Gauss rules of a density or of a discrete measure, and orthonormal polynomials
+- `interval`: equispaced and Clenshaw-Curtis rules, and the error of equispaced ones
+- `choice`: the best one-dimensional rule for a range of gaps, cached by `AxisRules`
+- `grids`: rules from rules: tensor, sparse and subsampled grids; embedded, mirrored, folded
+
+The one rule: a `Rule` comes from a density or from other rules; nothing here knows a kernel.
 """
 
 from .choice import KINDS, MOST_NODES, AxisRules
@@ -18,7 +23,7 @@ from .grids import (
     tensor_size,
 )
 from .interval import equispaced
-from .rule import Axis, Rule, mirrored_nodes, zero_rule
+from .rule import Axis, Rule, axis_key, mirrored_nodes, zero_rule
 
 __all__ = [
     "KINDS",
@@ -26,6 +31,7 @@ __all__ = [
     "Axis",
     "AxisRules",
     "Rule",
+    "axis_key",
     "concatenate",
     "discrete_gauss",
     "embed",

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._errors import NoDensity, NoMoments
 from .._typing import Floats
 from .interval import clenshaw_curtis, equispaced, frequency_scale
 from .rule import Axis, Rule
@@ -33,7 +34,7 @@ def axis_rule(axis: Axis, n: int, *, kind: str = "auto", reach: float = 1.0) -> 
         return axis.gauss(n)
     if kind == "auto":
         candidates = [axis_rule(axis, n, kind=k, reach=reach) for k in KINDS[1:]]
-        with contextlib.suppress(ValueError):  # a spectrum without the moments for it
+        with contextlib.suppress(NoMoments, NoDensity):
             candidates.insert(0, axis.gauss(n))
         return min(candidates, key=lambda rule: sup_error(axis, rule, reach))
     if kind not in KINDS:
@@ -45,7 +46,7 @@ def axis_rule(axis: Axis, n: int, *, kind: str = "auto", reach: float = 1.0) -> 
     def error(size: float) -> float:
         try:
             return float(np.abs(make(axis.density, n, size)(gap[:, None]) - exact).max())
-        except ValueError:  # nodes so far out that the density is zero there
+        except NoDensity:  # all nodes are so far out that the density is zero there
             return np.inf
 
     # The step (or the cut-off) trades aliases against lost tail; the trade-off has one valley,
@@ -60,30 +61,6 @@ def axis_rule(axis: Axis, n: int, *, kind: str = "auto", reach: float = 1.0) -> 
     return make(axis.density, n, best)
 
 
-def smallest_rule(axis: Axis, reach: float, tol: float, *, max_n: int = 512) -> Rule:
-    """The rule of fewest nodes whose error over |gap| <= reach stays below `tol`."""
-
-    def meets(n: int) -> Rule | None:
-        rule = axis_rule(axis, n, reach=reach)
-        return rule if sup_error(axis, rule, reach) <= tol else None
-
-    low, high = 0, 1
-    while (found := meets(high)) is None:
-        low, high = high, 2 * high
-        if low >= max_n:
-            raise ValueError(
-                f"tol={tol:g} over gaps up to {reach:g} needs more than {max_n} nodes on one axis; "
-                f"a larger tol, a smaller region or a smoother kernel (Smoothed) will do"
-            )
-    while high - low > 1:
-        middle = (low + high) // 2
-        if (rule := meets(middle)) is None:
-            low = middle
-        else:
-            high, found = middle, rule
-    return found
-
-
 MOST_NODES = 512  # per axis: beyond, one-dimensional rules take seconds to tune
 
 
@@ -93,7 +70,7 @@ class AxisRules:
     def __init__(self, kinds: Sequence[str], reaches: Floats) -> None:
         self._kinds = kinds  # in order of preference
         self._reaches = reaches
-        self._made: dict[tuple[Any, ...], Rule | ValueError] = {}
+        self._made: dict[tuple[Any, ...], Rule | NoMoments | NoDensity] = {}
         self._axes: list[Axis] = []  # keeps them alive, so that their ids stay theirs
 
     def __call__(self, axis: Axis, column: int, n: int) -> Rule:
@@ -110,8 +87,8 @@ class AxisRules:
         raise refusal
 
     @staticmethod
-    def _make(axis: Axis, n: int, kind: str, reach: float) -> Rule | ValueError:
+    def _make(axis: Axis, n: int, kind: str, reach: float) -> Rule | NoMoments | NoDensity:
         try:
             return axis_rule(axis, n, kind=kind, reach=reach)
-        except ValueError as refusal:  # a Gauss rule of a spectrum without the moments for it
+        except (NoMoments, NoDensity) as refusal:
             return refusal

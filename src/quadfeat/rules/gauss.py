@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._errors import NoMoments
 from .._typing import Floats, Profile
 from ..numerics import gauss as _gauss
 from ..numerics.panels import NO_EDGES, check_mass, find_cutoff, legendre, refined
@@ -64,7 +65,7 @@ def gauss(density: Profile, n: int, *, moments: float = np.inf, edges: Floats = 
         return mirrored(np.zeros(0), np.zeros(0), 1.0)
     order = 2 * n - 2
     if order >= moments or (cutoff := find_cutoff(density, order, edges)) is None:
-        raise ValueError(
+        raise NoMoments(
             f"a {n}-point Gauss rule needs spectral moments up to order {order}, and this "
             f"spectrum has a tail too heavy for them; use DenseGrid(rule='equispaced'), or make "
             f"the kernel subgaussian with Smoothed(kernel, width)"

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .._errors import NoDensity
 from .._typing import Floats
 
 
@@ -106,7 +107,7 @@ def mirrored(half: Floats, weights: Floats, middle: float | None = None) -> Rule
     both = np.concatenate([weights[::-1], centre if middle is None else [middle], weights])
     mass = both.sum()
     if not mass > 0:
-        raise ValueError("the density is zero at every node; a smaller step or cut-off will do")
+        raise NoDensity("the density is zero at every node; a smaller step or cut-off will do")
     return Rule(nodes[:, None], both / mass)
 
 

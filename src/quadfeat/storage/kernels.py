@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from .. import kernels
 from .._checks import require
 from ..kernels.base import Kernel
-from ..kernels.composite import Product, Scaled, Sum
-from ..kernels.spectral import Smoothed
-from ..kernels.stationary import Cauchy, Gaussian, Laplacian, Matern
+from ..kernels.composite import Product, Sum
 from ..kernels.subsets import Anova, Convolution
 from .recipe import (
     FLOATS,
@@ -96,35 +95,21 @@ gammas = either(
 
 _counts = either(count, list_of(count), array(INTEGERS, 1, least=0))
 _subsets = list_of(either(list_of(count), array(INTEGERS, 1, least=0)))
-KERNELS = (
-    Recipe(Gaussian, parameters={"gamma": gammas}),
-    Recipe(Laplacian, parameters={"gamma": gammas}),
-    Recipe(Cauchy, parameters={"gamma": gammas}),
-    Recipe(
-        Matern,
-        parameters={"nu": _positive, "gamma": gammas, "product": instance(bool)},
-    ),
-    Recipe(Smoothed, parameters={"kernel": any_kernel, "width": _positive}),
-    Recipe(Sum, parameters={"left": any_kernel, "right": any_kernel}),
-    Recipe(Product, parameters={"left": any_kernel, "right": any_kernel}),
-    Recipe(Scaled, parameters={"kernel": any_kernel, "factor": _positive}),
-    Recipe(
-        Anova,
-        parameters={
-            "base": either(any_kernel, list_of(any_kernel)),
-            "subsets": either(_subsets, array(INTEGERS, 2, least=0)),
-            "weights": either(
-                absent, list_of(_positive), array(f"{FLOATS} {INTEGERS}", 1, above=0)
-            ),
-        },
-    ),
-    Recipe(
-        Convolution,
-        parameters={
-            "shape": _counts,
-            "window": _counts,
-            "stride": _counts,
-            "base": either(absent, any_kernel),
-        },
-    ),
+# By the names that kernels use in their `stored`.
+_KINDS = {
+    "gamma": gammas,
+    "positive": _positive,
+    "flag": instance(bool),
+    "kernel": any_kernel,
+    "kernel or None": either(absent, any_kernel),
+    "kernels": either(any_kernel, list_of(any_kernel)),
+    "subsets": either(_subsets, array(INTEGERS, 2, least=0)),
+    "weights": either(absent, list_of(_positive), array(f"{FLOATS} {INTEGERS}", 1, above=0)),
+    "counts": _counts,
+}
+_CLASSES = [value for value in vars(kernels).values() if isinstance(value, type)]
+KERNELS = tuple(
+    Recipe(kind, parameters={name: _KINDS[is_a] for name, is_a in kind.stored.items()})
+    for kind in _CLASSES
+    if issubclass(kind, Kernel) and kind.stored is not None
 )

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import require
 from ..data.sampling import RowSample
 from ..maps.base import FeatureMap
 from ..models.base import DTYPES, KernelModel
@@ -32,24 +31,6 @@ from .recipe import (
     plain,
     whole,
 )
-
-
-def _check_sums(sums: NormalSums) -> None:
-    p, t = sums.cross.shape
-    shapes = {"gram": (p, p), "feature_sum": (p,), "target_sum": (t,), "target_square": (t,)}
-    for name, shape in shapes.items():
-        require(getattr(sums, name).shape == shape, f"{name} of the sums is not of shape {shape}")
-    squares = np.concatenate(
-        [sums.gram.diagonal(), sums.target_square, [sums.weight, sums.weight_square]]
-    )
-    require(bool((squares >= 0).all()), "a sum of squares or weights is negative")
-
-
-def _check_posterior(posterior: Posterior) -> None:
-    p = len(posterior.feature_mean)
-    require(posterior.root.shape == (p, p), "the root of the posterior does not fit its mean")
-    require(bool((posterior.root.diagonal() > 0).all()), "the root of the posterior is singular")
-    require(posterior.intercept_leverage >= 0, "a leverage is negative")
 
 
 def _labels(value: Any) -> bool:
@@ -119,7 +100,7 @@ def _model(kind: type[KernelModel], fitted: dict[str, Check], **maybe: Check) ->
 
 _RECIPES = (
     data_class(Tried, score=instance(float)),
-    data_class(Posterior, _check_posterior, root=array(FLOATS, 2), feature_mean=array(FLOATS, 1)),
+    data_class(Posterior, Posterior.check, root=array(FLOATS, 2), feature_mean=array(FLOATS, 1)),
     Recipe(
         NormalSums,
         parameters={
@@ -132,7 +113,7 @@ _RECIPES = (
             "weight_square": array(FLOATS, 0),
             "n_rows": array(FLOATS, 0),  # of version 0.1.0, instead of the squares
         },
-        finish=_check_sums,
+        finish=NormalSums.check,
         state=NormalSums.state,
         make=lambda **state: NormalSums.from_state(state),
     ),

@@ -129,9 +129,9 @@ def _record(name: str, seed: int, M: float, error: float, columns: int, **more: 
 # --- from records -------------------------------------------------------------------------------
 def errors(records: list[Record], name: str) -> Floats:
     """The errors of one map, one row per seed, one column per diameter."""
-    own = [record for record in records if record["map"] == name]
-    seeds = sorted({record["seed"] for record in own})
-    by_place = {(record["seed"], record["diameter"]): record["error"] for record in own}
+    chosen = [record for record in records if record["map"] == name]
+    seeds = sorted({record["seed"] for record in chosen})
+    by_place = {(record["seed"], record["diameter"]): record["error"] for record in chosen}
     return np.array([[by_place[seed, M] for M in DIAMETERS] for seed in seeds])
 
 
@@ -147,18 +147,18 @@ def count(records: list[Record], name: str, what: str) -> int:
 
 def draw(records: list[Record], maps: Mapping[str, str]) -> Any:
     """Error against diameter; `maps` says which maps in which style, beside the rivals."""
-    made = figure()
-    draw_errors(made.subplots(), records, maps)
-    legend_below(made, columns=2)
-    return made
+    picture = figure()
+    draw_errors(picture.subplots(), records, maps)
+    legend_below(picture, columns=2)
+    return picture
 
 
 def draw_errors(ax: Any, records: list[Record], maps: Mapping[str, str]) -> None:
     """One panel of `draw`."""
     points = count(records, "random", "points")
     for name, style in {"random": "random", "orthogonal": "orthogonal", **maps}.items():
-        own = count(records, name, "points")
-        label = name if own == points else f"{name}, {own:,} points left"
+        left = count(records, name, "points")
+        label = name if left == points else f"{name}, {left:,} points left"
         curve(ax, style, DIAMETERS, errors(records, name), label=label, band="range")
     ours = f"Hermite-Mercer, {count(records, 'Hermite-Mercer', 'columns'):,} columns"
     curve(ax, "Hermite-Mercer", DIAMETERS, errors(records, "Hermite-Mercer"), label=ours)

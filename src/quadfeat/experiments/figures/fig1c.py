@@ -7,7 +7,7 @@ from typing import Any
 
 import quadfeat as qf
 
-from ...plotting.style import STYLES, figure, legend_below
+from ...plotting.style import figure, legend_below, style_of
 from ..cell import Cell, Record, Verdict
 from ..datasets import Data
 from . import fig1
@@ -42,23 +42,23 @@ def cells(scale: str, data: Data) -> list[Cell]:
 
 def draw(records: list[Record]) -> Any:
     """Errors above; below, where curves that lie on each other can be told apart, their ratios."""
-    made = figure(height=6.4)
-    above, below = made.subplots(2, 1, height_ratios=[3, 2])
+    picture = figure(height=6.4)
+    above, below = picture.subplots(2, 1, height_ratios=[3, 2])
     fig1.draw_errors(above, records, {_name(n): style for n, style in NODES.items()})
     above.set_xlabel("")
     random = fig1.errors(records, "random").mean(axis=0)
     below.axhspan(*ALIKE, color="#eeeeee", zorder=0)
-    below.axhline(1.0, color=STYLES["random"][0], linestyle="--")
+    below.axhline(1.0, color=style_of("random").colour, linestyle="--")
     for n, style in NODES.items():
         ratio = fig1.errors(records, _name(n)).mean(axis=0) / random
-        colour, marker, line = STYLES[style]
+        colour, marker, line = style_of(style)
         below.plot(fig1.DIAMETERS, ratio, line, color=colour, marker=marker, markersize=5)
     below.set_xscale("log")
     below.set_ylim(0.6, max(1.4, 1.05 * below.dataLim.y1))
     below.set_ylabel("error / random's")
     fig1.diameter_axis(below)
-    legend_below(made, columns=2)
-    return made
+    legend_below(picture, columns=2)
+    return picture
 
 
 def verdicts(records: list[Record]) -> list[Verdict]:

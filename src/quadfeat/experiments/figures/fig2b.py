@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import time
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ..._typing import Floats
-from ...kernels.stationary import Gaussian
-from ...kernels.subsets import Anova
-from ...maps.base import FeatureMap
 from ...plotting import style
 from ..cell import Cell, Key, Record, Table, Verdict
 from ..contenders import CONTENDERS, Curve, curve, table
 from ..datasets import Data
-from ..speech import corpus
-from ..speech.corpus import Projection
+from ..speech.kernel_rows import SpeechRows, rms_error, speech_rows
 
 TITLE = "Fig. 2b: kernel error on speech"
 ABOUT = (
@@ -33,8 +28,7 @@ ABOUT = (
 
 
 VERSION = 1
-N_SUBSETS, SUBSET_SIZE = 50, 5
-_MOST_LEARNED, _HELD_OUT = 20_000, 1000
+_MOST_LEARNED = 20_000
 _POINTS = {"small": (250, 500, 1000), "paper": (125, 250, 500, 1000, 2000, 4000)}
 _RUNS = {"small": 3, "paper": 10}
 # Wider random maps, so that the width at which they err as little as others can be read off.
@@ -44,13 +38,6 @@ _MOST_POINTS = {
     "small": {"compressed": 500},
     "paper": {"pruned": 2000, "compressed": 1000},
 }
-
-
-class SpeechRows(NamedTuple):
-    kernel: Anova
-    train: Floats
-    held_out: Floats
-    gram: Floats  # of held_out, over k(0)
 
 
 def cells(scale: str, data: Data) -> list[Cell]:
@@ -76,25 +63,6 @@ def cells(scale: str, data: Data) -> list[Cell]:
     ]
 
 
-def speech_kernel(bandwidth: float, X: Floats) -> Anova:
-    """The paper's ANOVA kernel for speech; the bandwidth is a multiple of the median distance."""
-    median = Anova.random(X.shape[1], N_SUBSETS, SUBSET_SIZE, 0, base=Gaussian("median")).resolve(X)
-    return Anova(Gaussian(median.base.gamma / bandwidth**2), median.subsets)
-
-
-def speech_rows(data: Data) -> SpeechRows:
-    utterances = data.speech()
-    learned = corpus.select(utterances, "train")
-    project = Projection.fit(learned)
-    heard, _ = corpus.rows(learned, project)
-    others, _ = corpus.rows(corpus.select(utterances, "dev", "test"), project)
-    rng = np.random.default_rng(0)
-    held_out = others[rng.choice(len(others), _HELD_OUT, replace=False)].astype(np.float64)
-    train = heard.astype(np.float64)
-    kernel = speech_kernel(1.0, train)
-    return SpeechRows(kernel, train, held_out, kernel(held_out) / N_SUBSETS)
-
-
 def _measure(rows: SpeechRows, name: str, points: int, seed: int) -> Record:
     rng = np.random.default_rng(seed)
     n = min(_MOST_LEARNED, len(rows.train))
@@ -112,12 +80,6 @@ def _measure(rows: SpeechRows, name: str, points: int, seed: int) -> Record:
     }
 
 
-def rms_error(rows: SpeechRows, features: FeatureMap) -> float:
-    """The RMS error of a fitted map on all pairs of held-out frames, relative to k(0)."""
-    error = features.approximate_kernel(rows.held_out) / N_SUBSETS - rows.gram
-    return float(np.sqrt(np.mean(error[np.triu_indices(len(error), 1)] ** 2)))
-
-
 def _seconds(name: str, points: int) -> float:
     """Expected time of a cell on one core."""
     cubic = {"pruned": 3.5, "compressed": 30.0, "reweighted": 0.6}.get(name, 0.0)
@@ -126,8 +88,8 @@ def _seconds(name: str, points: int) -> float:
 
 # --- from records --------------------------------------------------------------------------------
 def draw(records: list[Record]) -> Any:
-    made = style.figure()
-    ax = made.subplots()
+    picture = style.figure()
+    ax = picture.subplots()
     shown = sorted({record["points"] for record in records if record["map"] != "random"})
     for name in CONTENDERS:
         _by_points(records, name).up_to(shown[-1]).draw(ax, name)
@@ -138,8 +100,8 @@ def draw(records: list[Record]) -> Any:
     ax.set_title(f"Speech, unseen speakers: mean and deviation of {runs:.0f} runs", fontsize=11)
     style.plain_ticks(ax.xaxis, shown)
     style.tidy(ax)
-    style.legend_below(made, columns=4)
-    return made
+    style.legend_below(picture, columns=4)
+    return picture
 
 
 def tables(records: list[Record]) -> list[Table]:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from functools import cache, cached_property
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..._typing import Floats
 from ...plotting import style
-from ..cell import Cell, Key, Record, Table, Verdict
-from ..contenders import CONTENDERS, Curve, curve, table
-from ..datasets import Data
-from ..speech.corpus import select
-from ..speech.recogniser import StateFeatures, Task
-from ..speech.references import LINEAR, NETWORK, REFERENCES
-from .fig2b import speech_kernel
+from ..cell import Record, Table, Verdict
+from ..contenders import Curve, curve, table
+from ..speech.references import LINEAR, NETWORK
+from .fig2c_cells import DETERMINISTIC, FULL_RANK, MAPS, RANK, SHARES, cells, compared
 
+__all__ = ["ABOUT", "TITLE", "VERSION", "cells", "draw", "tables", "verdicts"]
 TITLE = "Fig. 2c: phone error rate"
 ABOUT = (
     "A recogniser on the features of Fig. 2b: a multinomial logistic model of rank 35 over 144 "
@@ -42,249 +37,13 @@ ABOUT = (
 
 
 VERSION = 7
-RANK = 35
-_LEARN_EVERY = {"small": 2, "paper": 1}  # of the frames
-_WIDTHS = {"small": (125, 250, 500), "paper": (500, 1000, 2000)}
-_RUNS = {"small": 1, "paper": 10}
-_TUNING_COLUMNS = {"small": 125, "paper": 500}
-_MAPS = ("random", "Halton", "subsampled", "reweighted", "pruned", "Hermite-Mercer", "compressed")
-_FULL_RANK = ", full rank"  # of a map's name, where the model has no limit of rank
-# The widths at which maps are compared with random features, as shares of its own. Of 1900 columns
-# reweighting leaves some 1300, two thirds of random's 2000 (of 2000, some 1380).
-_SHARES = {
-    "random": 1.0,
-    "reweighted": 0.95,
-    "pruned": 0.5,
-    "Hermite-Mercer": 0.25,
-    "compressed": 0.25,
-}
-
-
-_DETERMINISTIC = ("Hermite-Mercer",)
-_BANDWIDTHS = (0.7, 1.0, 1.4, 2.0)  # median distances
-_PENALTIES = tuple(8e-6 * 2.0**k for k in range(-5, 6))  # of a row, for features of length 1
-_TOLERANCE = 1e-4  # share of the loss that one more pass would save
-_FULL_RANK_TOLERANCE = 1e-5  # its minimum is one: at 1e-7 the fourth digit is another
-_BIGRAM_WEIGHTS = (0.5, 1.0, 1.5, 2.0, 3.0)
-_PRIOR_WEIGHTS = (0.5, 0.75, 1.0)
 _SEED_DEVIATION = 0.013  # of the cross-entropy: five runs of random, 500 columns, small scale
 
 
-class _Settings(NamedTuple):
-    bandwidth: float
-    penalty: float
-    bigram_weight: float
-    prior_weight: float
-
-
-class _Work:
-    """The data, read once, and the settings, chosen once."""
-
-    def __init__(self, data: Data, scale: str) -> None:
-        self._data, self._scale = data, scale
-        self.final_task = cache(self._final_task)
-        self.development_task = cache(self._development_task)
-
-    def _final_task(self, *, stacked: bool) -> Task:
-        utterances = self._data.speech()
-        learned, judges = select(utterances, "train", "dev"), select(utterances, "test")
-        return Task.made(learned, judges, stacked=stacked, every=_LEARN_EVERY[self._scale])
-
-    def _development_task(self, *, stacked: bool) -> Task:
-        utterances = self._data.speech()
-        learned, judges = select(utterances, "train"), select(utterances, "dev")
-        return Task.made(learned, judges, stacked=stacked, every=_LEARN_EVERY[self._scale])
-
-    def recall_settings(self, records: list[Record]) -> None:
-        """Take over the settings that were chosen before."""
-        *tried, chosen = records
-        settings = _Settings(*(chosen[field] for field in _Settings._fields))
-        self.__dict__["tuned"] = settings, tried
-
-    def _search(self, name: str, columns: int, bandwidth: float) -> _Search:
-        task = self.development_task(stacked=False)
-        return _Search(_features(task, name, columns, bandwidth, seed=0))
-
-    @cached_property
-    def tuned(self) -> tuple[_Settings, list[Record]]:
-        """The settings that do best on development speakers, and what was tried.
-
-        The bandwidth and the penalty by the cross-entropy of the map that errs least for its
-        width: all approximate one kernel. Then the weights of the bigram and the priors by the
-        phone error rate.
-        """
-        tried, best = [], {}
-        for bandwidth in _BANDWIDTHS:
-            search = self._search("Hermite-Mercer", _TUNING_COLUMNS[self._scale], bandwidth)
-            penalty = search.best()
-            best[bandwidth] = search, penalty
-            tried += [{"bandwidth": bandwidth, **record} for record in search.records()]
-        bandwidth = min(best, key=lambda bandwidth: best[bandwidth][0].entropy(best[bandwidth][1]))
-        search, penalty = best[bandwidth]
-        weights, rates = _decoding(self.development_task(stacked=False), search.posteriors(penalty))
-        return _Settings(bandwidth, penalty, **weights), [*tried, *rates]
-
-
-def _decoding(task: Task, posteriors: list[Floats]) -> tuple[dict[str, float], list[Record]]:
-    """The weights of the bigram and the priors with the lowest phone error rate, and all tried."""
-    tried: list[Record] = []
-    for bigram_weight, prior_weight in product(_BIGRAM_WEIGHTS, _PRIOR_WEIGHTS):
-        weights = {"bigram_weight": bigram_weight, "prior_weight": prior_weight}
-        errors = task.phone_errors(posteriors, **weights)
-        tried.append(
-            {"map": "tuning", **weights, "dev_per": sum(errors) / sum(task.phone_counts())}
-        )
-    best = min(tried, key=lambda record: record["dev_per"])
-    return {name: best[name] for name in ("bigram_weight", "prior_weight")}, tried
-
-
-class _Search:
-    """Penalties tried on development speakers, with one matrix of features and no limit of rank."""
-
-    def __init__(self, features: StateFeatures) -> None:
-        self._features = features
-        self.posteriors = cache(self._posteriors)
-        self.entropy = cache(self._entropy)
-        self._found: dict[float, float] = {}
-
-    def _posteriors(self, penalty: float) -> list[Floats]:
-        alpha = _alpha(penalty, self._features)
-        return self._features.log_posteriors(alpha=alpha, rank=None, tolerance=_TOLERANCE)
-
-    def _entropy(self, penalty: float) -> float:
-        self._found[penalty] = self._features.task.cross_entropy(self.posteriors(penalty))
-        return self._found[penalty]
-
-    def best(self) -> float:
-        """Downhill from the middle until the penalties on both sides do worse."""
-        i = len(_PENALTIES) // 2
-        for step in (-1, 1):
-            while 0 <= i + step < len(_PENALTIES) and (
-                self.entropy(_PENALTIES[i + step]) < self.entropy(_PENALTIES[i])
-            ):
-                i += step
-        return _PENALTIES[i]
-
-    def records(self) -> list[Record]:
-        return [
-            {"map": "tuning", "penalty": penalty, "dev_cross_entropy": self._found[penalty]}
-            for penalty in sorted(self._found)
-        ]
-
-
-def _features(task: Task, name: str, columns: int, bandwidth: float, seed: int) -> StateFeatures:
-    kernel = speech_kernel(bandwidth, task.X.astype(np.float64))
-    return StateFeatures.made(task, CONTENDERS[name](kernel, columns, seed))
-
-
-def _alpha(penalty: float, features: StateFeatures) -> float:
-    # Relative to the features' own squared length, which is less where an expansion is cut off.
-    learned = features.learned
-    return penalty * float(np.einsum("ij,ij->", learned, learned, dtype=np.float64))
-
-
-# --- cells ---------------------------------------------------------------------------------------
-def cells(scale: str, data: Data) -> list[Cell]:
-    name_of_data = data.speech_name()
-    work = _Work(data, scale)
-
-    def cell(name: str, width: int, seed: int) -> Cell:
-        def run() -> list[Record]:
-            return [_measure(work, name, width, seed)]
-
-        key: Key = {"map": name, "width": width, "seed": seed, "data": name_of_data}
-        return Cell(key, run, cost=_seconds(name, width, scale))
-
-    def runs(name: str) -> range:
-        return range(1 if name in _DETERMINISTIC else _RUNS[scale])
-
-    def settings() -> list[Record]:
-        chosen, tried = work.tuned
-        return [*tried, {"map": "settings", **chosen._asdict()}]
-
-    columns = _TUNING_COLUMNS[scale]
-    key: Key = {"map": "tuning", "of": "settings", "width": columns, "seed": 0}
-    cost = len(_BANDWIDTHS) * _seconds("tuning", columns, scale)
-    return [
-        Cell({**key, "data": name_of_data}, settings, cost, work.recall_settings),
-        *(
-            cell(name, width, seed)
-            for name in _MAPS
-            for width in _widths(name, scale)
-            for seed in runs(name)
-        ),
-        *(
-            cell(name + _FULL_RANK, _compared(name, max(_WIDTHS[scale])), seed)
-            for name in _SHARES
-            for seed in runs(name)
-        ),
-        cell(LINEAR, 440, 0),
-        cell(NETWORK, 440, 0),
-    ]
-
-
-def _compared(name: str, widest: int) -> int:
-    """The width at which a map is compared with random features of the greatest width."""
-    return round(_SHARES[name] * widest)
-
-
-def _widths(name: str, scale: str) -> list[int]:
-    """All widths at the paper's scale; at a small one, what the verdicts and a curve need."""
-    widths: tuple[int, ...] = _WIDTHS[scale]
-    if scale == "small":
-        widths = {"random": widths[1:], "compressed": ()}.get(name, widths[-1:])
-    compared = {_compared(name, max(_WIDTHS[scale]))} if name in _SHARES else set()
-    return sorted({*widths, *compared})
-
-
-def _measure(work: _Work, name: str, width: int, seed: int) -> Record:
-    reference = name in REFERENCES
-    task, settings = work.final_task(stacked=reference), work.tuned[0]
-    weights = {field: getattr(settings, field) for field in ("bigram_weight", "prior_weight")}
-    start = time.perf_counter()
-    if reference:
-        columns = width
-        development = work.development_task(stacked=True)
-        tried, posteriors = REFERENCES[name](development, task)
-        weights = _decoding(development, tried)[0]
-    else:
-        full = name.endswith(_FULL_RANK)
-        approximated = name.removesuffix(_FULL_RANK)
-        features = _features(task, approximated, width, settings.bandwidth, seed)
-        columns = features.learned.shape[1]
-        posteriors = features.log_posteriors(
-            alpha=_alpha(settings.penalty, features),
-            rank=None if full else RANK,
-            tolerance=_FULL_RANK_TOLERANCE if full else _TOLERANCE,
-        )
-    seconds = time.perf_counter() - start
-    errors = task.phone_errors(posteriors, **weights)
-    phones = task.phone_counts()
-    return {
-        "map": name,
-        "width": width,
-        "columns": columns,
-        "seed": seed,
-        "penalty": None if reference else settings.penalty,
-        "cross_entropy": task.cross_entropy(posteriors),
-        "per": sum(errors) / sum(phones),
-        "errors": errors,
-        "phones": phones,
-        "fit_seconds": round(seconds, 2),
-    }
-
-
-def _seconds(name: str, width: int, scale: str) -> float:
-    """Expected time of a cell on two cores."""
-    whole = {"tuning": 5.0 + 0.02 * width, LINEAR: 25.0, NETWORK: 15.0}
-    return whole.get(name, 3.0 + 0.009 * width) / _LEARN_EVERY[scale]
-
-
-# --- from records --------------------------------------------------------------------------------
 def draw(records: list[Record]) -> Any:
-    made = style.figure(8.6, 4.6)
-    left, right = made.subplots(1, 2)
-    for name in _MAPS:
+    picture = style.figure(8.6, 4.6)
+    left, right = picture.subplots(1, 2)
+    for name in MAPS:
         _against_columns(records, name, "cross_entropy").draw(left, name)
         rates = _against_columns(records, name, "per")
         # Bands of deviations, all far within the sampling error, would hide each other.
@@ -307,31 +66,31 @@ def draw(records: list[Record]) -> Any:
         style.tidy(ax)
     left.set_ylabel("state cross-entropy, nats per frame")
     right.set_ylabel("phone error rate, %")
-    style.legend_below(made, columns=4)
-    return made
+    style.legend_below(picture, columns=4)
+    return picture
 
 
 def tables(records: list[Record]) -> list[Table]:
-    def made(title: str, y: str, unit: float, digits: int, model: str = "") -> Table:
+    def by_width(title: str, y: str, unit: float, digits: int, model: str = "") -> Table:
         def form(mean: float, deviation: float) -> str:
             spread = f" ± {unit * deviation:.{digits}f}" if deviation else ""
             return f"{unit * mean:.{digits}f}{spread}"
 
         curves = {
             name: curve(records, "width", y, map=name + model)
-            for name in (_SHARES if model else _MAPS)
+            for name in (SHARES if model else MAPS)
         }
         return table(f"{title}: mean and deviation over runs", "columns asked", curves, form)
 
     return [
-        made("State cross-entropy, nats per frame", "cross_entropy", 1.0, 3),
-        made("State cross-entropy without a limit of rank", "cross_entropy", 1.0, 3, _FULL_RANK),
-        made("Phone error rate, %", "per", 100.0, 1),
+        by_width("State cross-entropy, nats per frame", "cross_entropy", 1.0, 3),
+        by_width("State cross-entropy without a limit of rank", "cross_entropy", 1.0, 3, FULL_RANK),
+        by_width("Phone error rate, %", "per", 100.0, 1),
     ]
 
 
 def _of_maps(records: list[Record]) -> list[Record]:
-    return [record for record in records if record["map"] in _MAPS]
+    return [record for record in records if record["map"] in MAPS]
 
 
 def _widest(records: list[Record]) -> int:
@@ -341,7 +100,7 @@ def _widest(records: list[Record]) -> int:
 def _maps_at(records: list[Record], width: int) -> list[str]:
     """The maps that were measured at a width, random first."""
     measured = {record["map"] for record in _of_maps(records) if record["width"] == width}
-    return [name for name in _MAPS if name in measured]
+    return [name for name in MAPS if name in measured]
 
 
 def _only(records: list[Record], name: str) -> Record:
@@ -358,8 +117,8 @@ def _against_columns(records: list[Record], name: str, y: str) -> Curve:
 
 def _mean_errors(records: list[Record], name: str, width: int) -> tuple[Floats, Floats]:
     """Errors of each utterance, the mean over runs, and its number of phones."""
-    own = [r for r in records if r["map"] == name and r["width"] == width]
-    return np.mean([r["errors"] for r in own], axis=0), np.array(own[0]["phones"], dtype=float)
+    runs = [r for r in records if r["map"] == name and r["width"] == width]
+    return np.mean([r["errors"] for r in runs], axis=0), np.array(runs[0]["phones"], dtype=float)
 
 
 def _sampling_error(errors: Floats, phones: Floats) -> float:
@@ -448,13 +207,13 @@ def _against_network(records: list[Record]) -> Verdict:
 def _entropies(records: list[Record]) -> list[Verdict]:
     top = _widest(records)
     single = {record["seed"] for record in _of_maps(records)} == {0}
-    made = []
-    for name in list(_SHARES)[1:]:
-        width = _compared(name, top)
-        full, limited = (_Gap.found(records, name, width, each) for each in (_FULL_RANK, ""))
+    results = []
+    for name in list(SHARES)[1:]:
+        width = compared(name, top)
+        full, limited = (_Gap.between(records, name, width, each) for each in (FULL_RANK, ""))
         columns = float(curve(records, "width", "columns", map=name, width=width).mean[0])
         said = "slightly better at equal width" if name == "reweighted" else "not in the paper"
-        made.append(
+        results.append(
             Verdict(
                 f"{name}, {columns:,.0f} columns, predicts states as well as random with {top:,}",
                 said,
@@ -464,7 +223,7 @@ def _entropies(records: list[Record]) -> list[Verdict]:
                 + (_SINGLE_RUNS if single else ""),
             )
         )
-    return made
+    return results
 
 
 _SINGLE_RUNS = (
@@ -476,19 +235,19 @@ _SINGLE_RUNS = (
 class _Gap(NamedTuple):
     """The cross-entropy of a map against that of random features, the means over their runs."""
 
-    own: float
+    here: float
     random: float
     error: float
 
     @classmethod
-    def found(cls, records: list[Record], name: str, width: int, model: str) -> _Gap:
-        own, own_error = _entropy(records, name + model, width)
+    def between(cls, records: list[Record], name: str, width: int, model: str) -> _Gap:
+        here, here_error = _entropy(records, name + model, width)
         random, error = _entropy(records, "random" + model, _widest(records))
-        return cls(own, random, float(np.hypot(own_error, error)))
+        return cls(here, random, float(np.hypot(here_error, error)))
 
     @property
     def difference(self) -> float:
-        return self.own - self.random
+        return self.here - self.random
 
     @property
     def decided(self) -> bool:
@@ -496,13 +255,13 @@ class _Gap(NamedTuple):
 
     def __str__(self) -> str:
         by = f"{self.difference:+.3f} ± {self.error:.3f}"
-        return f"{self.own:.3f} against {self.random:.3f}, {by}"
+        return f"{self.here:.3f} against {self.random:.3f}, {by}"
 
 
 def _entropy(records: list[Record], name: str, width: int) -> tuple[float, float]:
     """The mean over runs and its standard error."""
-    found = curve(records, "width", "cross_entropy", map=name, width=width)
-    runs = found.runs[0]
-    deviation = found.deviation[0] if runs > 1 else _SEED_DEVIATION
-    known = name.removesuffix(_FULL_RANK) in _DETERMINISTIC
-    return float(found.mean[0]), 0.0 if known else float(deviation / np.sqrt(runs))
+    entropies = curve(records, "width", "cross_entropy", map=name, width=width)
+    runs = entropies.runs[0]
+    deviation = entropies.deviation[0] if runs > 1 else _SEED_DEVIATION
+    known = name.removesuffix(FULL_RANK) in DETERMINISTIC
+    return float(entropies.mean[0]), 0.0 if known else float(deviation / np.sqrt(runs))

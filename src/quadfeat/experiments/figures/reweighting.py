@@ -11,11 +11,11 @@ import numpy as np
 import quadfeat as qf
 
 from ..._typing import Floats
-from ...plotting.style import STYLES, curve, figure, legend_below, plain_ticks, tidy
+from ...plotting.style import curve, figure, legend_below, plain_ticks, style_of, tidy
 from ..cell import Cell, Key, Record, Verdict
 from ..contenders import N_POINTS
 from ..datasets import Data
-from .fig2b import SpeechRows, rms_error, speech_rows
+from ..speech.kernel_rows import SpeechRows, rms_error, speech_rows
 
 TITLE = "Reweighting: 500 samples of a million"
 ABOUT = (
@@ -50,20 +50,20 @@ def cells(scale: str, data: Data) -> list[Cell]:
 
 
 def measure(rows: Callable[[], SpeechRows], title: str, samples: int, seed: int) -> list[Record]:
-    """Fit one map to frames that the seed draws, and judge it on speakers it has not heard."""
-    made = rows()
+    """Fit one map to frames that the seed draws, and measure its error on unseen speakers."""
+    speech = rows()
     features: qf.FeatureMap
     if title == RANDOM:
-        features = qf.RandomFourier(made.kernel, n_components=COLUMNS, random_state=seed)
+        features = qf.RandomFourier(speech.kernel, n_components=COLUMNS, random_state=seed)
     else:
         grid = qf.SubsampledGrid(
             n_components=COLUMNS, n_points=N_POINTS, random_state=0 if title == KEPT else None
         )
         features = qf.ReweightedGrid(
-            made.kernel, n_components=COLUMNS, pool=grid, n_samples=samples, random_state=seed
+            speech.kernel, n_components=COLUMNS, pool=grid, n_samples=samples, random_state=seed
         )
-    error = rms_error(made, features.fit(made.train))
-    frames = len(made.train)
+    error = rms_error(speech, features.fit(speech.train))
+    frames = len(speech.train)
     return [{"map": title, "samples": samples, "seed": seed, "rms": error, "frames": frames}]
 
 
@@ -78,13 +78,13 @@ def _samples(records: list[Record]) -> list[int]:
 
 
 def draw(records: list[Record]) -> Any:
-    made = figure()
-    ax = made.subplots()
+    picture = figure()
+    ax = picture.subplots()
     samples = _samples(records)
     runs = np.array([errors(records, NEW, n) for n in samples]).T
     curve(ax, "reweighted", samples, runs, label="reweighted, 500 grid points")
     kept = errors(records, KEPT, CLAIMED)
-    colour, marker, _ = STYLES["pruned"]
+    colour, marker, _ = style_of("pruned")
     ax.errorbar(
         [CLAIMED * 1.12], [kept.mean()], [kept.std(ddof=1)], fmt=marker, color=colour, capsize=4,
         markersize=5, label="the same, points kept",
@@ -99,8 +99,8 @@ def draw(records: list[Record]) -> Any:
     ax.set_xlabel("frames whose pairs are fitted")
     ax.set_ylabel("RMS kernel error relative to k(0)")
     tidy(ax)
-    legend_below(made, columns=2)
-    return made
+    legend_below(picture, columns=2)
+    return picture
 
 
 def verdicts(records: list[Record]) -> list[Verdict]:

@@ -15,7 +15,7 @@ import quadfeat as qf
 from ..._typing import Floats
 from ...accuracy import theory
 from ...maps.fourier import FourierMap
-from ...plotting.style import STYLES, figure, legend_below, plain_ticks, tidy
+from ...plotting.style import figure, legend_below, plain_ticks, style_of, tidy
 from ..cell import Cell, Record, Table, Verdict
 from ..datasets import Data
 from .fig1 import approximate
@@ -68,8 +68,8 @@ def bounds(part: str, at: Sequence[tuple[float, int, float]]) -> list[Record]:
         }
         place = {"part": part, "eps": eps, "d": d, "M": M}
         for rule, samples in complexities.items():
-            found = samples(eps, d, subgaussian=1.0, diameter=M)
-            logs = {"counted": _log(found.counted), "printed": _log(found.printed)}
+            bound = samples(eps, d, subgaussian=1.0, diameter=M)
+            logs = {"counted": _log(bound.counted), "printed": _log(bound.printed)}
             records.append({**place, "rule": rule, **logs})
         if eps > 1e-150:  # its square is a number
             D = theory.random_fourier_samples(eps, d, second_moment=d, diameter=M)
@@ -141,8 +141,8 @@ def _log(value: float) -> float | None:
 def _line(
     records: list[Record], part: str, rule: str, x: str, y: str
 ) -> tuple[list[float], list[float]]:
-    own = [r for r in records if r["part"] == part and r["rule"] == rule and r[y] is not None]
-    return [r[x] for r in own], [r[y] for r in own]
+    chosen = [r for r in records if r["part"] == part and r["rule"] == rule and r[y] is not None]
+    return [r[x] for r in chosen], [r[y] for r in chosen]
 
 
 def exponents(records: list[Record], rule: str, y: str) -> tuple[list[float], list[float]]:
@@ -159,8 +159,8 @@ def slope(x: Sequence[float], y: Sequence[float]) -> float:
 
 
 def draw(records: list[Record]) -> Any:
-    made = figure(5.8, 8.2)
-    panels = made.subplots(3, 2)
+    picture = figure(5.8, 8.2)
+    panels = picture.subplots(3, 2)
     _draw_bounds(panels[0, 0], records, "error", "eps", "error eps (d = 5, M = 1)")
     _draw_bounds(panels[1, 0], records, "dimension", "d", "dimension d (eps = 0.001, M = 1)")
     _draw_bounds(panels[1, 1], records, "diameter", "M", "diameter M (eps = 0.001, d = 5)")
@@ -172,13 +172,13 @@ def draw(records: list[Record]) -> Any:
     _draw_sums(panels[2, 0], panels[2, 1], records)
     for ax in panels.flat:
         tidy(ax)
-    legend_below(made, columns=2)
-    return made
+    legend_below(picture, columns=2)
+    return picture
 
 
 def _draw_bounds(ax: Any, records: list[Record], part: str, x: str, label: str) -> None:
     for rule in RULES:
-        colour, marker, line = STYLES[rule]
+        colour, marker, line = style_of(rule)
         at, logs = _line(records, part, rule, x, "counted")
         ax.plot(at, logs, line, color=colour, marker=marker, markersize=4, label=rule)
         if rule != "random":
@@ -193,7 +193,7 @@ def _draw_bounds(ax: Any, records: list[Record], part: str, x: str, label: str) 
 
 def _draw_exponents(ax: Any, records: list[Record]) -> None:
     for rule in RULES:
-        colour, marker, line = STYLES[rule]
+        colour, marker, line = style_of(rule)
         eps, slopes = exponents(records, rule, "counted")
         ax.plot([-log10(e) for e in eps], slopes, line, color=colour, marker=marker, markersize=4)
         if rule != "random":
@@ -208,7 +208,7 @@ def _draw_exponents(ax: Any, records: list[Record]) -> None:
 
 def _draw_sums(left: Any, right: Any, records: list[Record]) -> None:
     for rule in ("polynomially exact", "random"):
-        colour, marker, line = STYLES[rule]
+        colour, marker, line = style_of(rule)
         m, logs = _line(records, "sum", rule, "m", "counted")
         left.plot(m, logs, line, color=colour, marker=marker, markersize=4)
         m, errors = mean_errors(records, rule)
@@ -231,13 +231,13 @@ def tables(records: list[Record]) -> list[Table]:
         ("diameter", "M", "Samples D against the diameter, eps = 0.001, d = 5"),
     )
     counts = "points of the smallest rule the theorem allows, and the printed formula"
-    made = [
+    by_part = [
         _table(records, part, x, f"{caption}: {counts}", RULES, ("counted", "printed"))
         for part, x, caption in parts
     ]
     summed = "Samples D against the sub-kernels m of a sum, absolute error 0.01"
     rules = ("polynomially exact", "random")
-    return [*made, _table(records, "sum", "m", summed, rules, ("counted",))]
+    return [*by_part, _table(records, "sum", "m", summed, rules, ("counted",))]
 
 
 def _table(
@@ -273,8 +273,8 @@ def _power(log: float | None) -> str:
 
 def mean_errors(records: list[Record], rule: str) -> tuple[list[float], list[float]]:
     """Sizes of sums, and the mean over seeds of the largest error seen."""
-    own = [r for r in records if r["part"] == "measured sum" and r["rule"] == rule]
-    means = [float(np.mean([r["error"] for r in own if r["m"] == m])) for m in SUMS]
+    chosen = [r for r in records if r["part"] == "measured sum" and r["rule"] == rule]
+    means = [float(np.mean([r["error"] for r in chosen if r["m"] == m])) for m in SUMS]
     return list(map(float, SUMS)), means
 
 
@@ -300,19 +300,19 @@ def _slower_than_powers(records: list[Record]) -> Verdict:
 
 
 def _weaker_than_random(records: list[Record]) -> Verdict:
-    found = {}
+    fewer = {}
     for part, x in (("error", "eps"), ("dimension", "d")):
-        own, ours = (
+        theirs, ours = (
             dict(zip(*_line(records, part, rule, x, "counted"), strict=True))
             for rule in ("random", "polynomially exact")
         )
-        found[part] = [place for place in own if ours[place] < own[place]]
+        fewer[part] = [place for place in theirs if ours[place] < theirs[place]]
     return Verdict(
         "The dependence on eps is weaker than that of random features, for a factor of 2^d",
         "O(eps^(-1/gamma)) against O(eps^-2)",
-        f"at d = 5, M = 1 fewer samples for every eps <= {max(found['error']):g}; at eps = 0.001 "
-        f"fewer up to d = {max(found['dimension']):g} of 25",
-        bool(found["error"]),
+        f"at d = 5, M = 1 fewer samples for every eps <= {max(fewer['error']):g}; at eps = 0.001 "
+        f"fewer up to d = {max(fewer['dimension']):g} of 25",
+        bool(fewer["error"]),
         "Bounds against bounds: both are far above what is needed in practice.",
     )
 

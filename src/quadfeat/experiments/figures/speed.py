@@ -19,7 +19,7 @@ from ..._engine import touched
 from ..._engine.plans import FourierPlan
 from ...kernels.base import Kernel
 from ...maps.fourier import FourierMap
-from ...plotting.style import figure, tidy
+from ...plotting.style import INK, figure, style_of, tidy
 from ..cell import Cell, Record, Verdict
 from ..datasets import Data
 
@@ -129,7 +129,7 @@ def multiplies(shape: Shape, title: str, columns: int) -> int:
 
 
 def _by_engine(features: FourierMap, X: Array) -> Callable[[], object]:
-    plan = features._plan
+    plan = features.plan
     if not isinstance(plan, FourierPlan):
         raise TypeError(f"only maps of plain nodes are timed here, got {features!r}")
     out = touched(len(X), plan.n_columns, np.float32)
@@ -152,13 +152,13 @@ def _by_numpy(shape: Shape, X: Array) -> dict[str, Callable[[], object]]:
     """The paper's procedure, eleven products per axis and then sums, beside plain products."""
     rng = np.random.default_rng(2)
     angles = shape.columns // 2
-    each = angles // shape.groups
+    per_group = angles // shape.groups
     axes = np.array([rng.choice(shape.axes, shape.group_axes, replace=False)
                      for _ in range(shape.groups)])  # fmt: skip
     values = rng.normal(size=N_POINTS).astype(np.float32)
     chosen = rng.integers(N_POINTS, size=(shape.group_axes, angles))
-    owner = np.repeat(axes, each, axis=0).T  # (group_axes, angles)
-    nodes = rng.normal(size=(shape.groups, shape.group_axes, each)).astype(np.float32)
+    owner = np.repeat(axes, per_group, axis=0).T  # (group_axes, angles)
+    nodes = rng.normal(size=(shape.groups, shape.group_axes, per_group)).astype(np.float32)
     block = 50
 
     def features(angle: Array, out: Array) -> None:
@@ -197,24 +197,24 @@ def _of(records: list[Record], shape: str, title: str) -> Record:
 
 
 def draw(records: list[Record]) -> Any:
-    made = figure(5.6, 4.8)
-    panels = made.subplots(2, 1, height_ratios=[6, 4])
+    picture = figure(5.6, 4.8)
+    panels = picture.subplots(2, 1, height_ratios=[6, 4])
     for ax, shape in zip(panels, SHAPES, strict=True):
-        own = [r for r in records if r["shape"] == shape]
-        titles = [r["map"] for r in own]
-        times = [1e6 * r["seconds"] / r["rows"] for r in own]
-        dark = ["#0b3c5d" if title == GRID else "#9a9a9a" for title in titles]
-        bars = ax.barh(titles, times, color=dark, edgecolor="#333333", linewidth=0.6)
+        chosen = [r for r in records if r["shape"] == shape]
+        titles = [r["map"] for r in chosen]
+        times = [1e6 * r["seconds"] / r["rows"] for r in chosen]
+        colours = [INK if title == GRID else style_of("RBFSampler").colour for title in titles]
+        bars = ax.barh(titles, times, color=colours, edgecolor="#333333", linewidth=0.6)
         for bar, title in zip(bars, titles, strict=True):
             bar.set_hatch("" if title == GRID else "//" if "padded" in title else "..")
         ax.bar_label(bars, [f"{t:.3g}" for t in times], padding=4)
         ax.set_xlim(0, 1.15 * max(times))
         ax.invert_yaxis()
-        ax.set_title(f"{shape}, {own[1]['columns']:,} columns", loc="left", fontsize=11)
+        ax.set_title(f"{shape}, {chosen[1]['columns']:,} columns", loc="left", fontsize=11)
         ax.set_xlabel("microseconds per row")
         tidy(ax)
         ax.grid(False, axis="y")
-    return made
+    return picture
 
 
 def verdicts(records: list[Record]) -> list[Verdict]:

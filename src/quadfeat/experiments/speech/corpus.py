@@ -1,84 +1,23 @@
-"""Speech: utterances with phone labels, from the packed sample or from a folder of recordings."""
+"""Reading speech: the packed sample, or a folder of recordings with phone labels."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy.io import wavfile
-from scipy.linalg import eigh
 
 from ...data.numpy_files import DAMAGED
+from .front_end import HOP, RATE, WINDOW, log_mel
+from .utterances import PHONES61, Labels, Part, Utterance
 
-Frames = npt.NDArray[np.float32]
-Labels = npt.NDArray[np.int64]
-Part = Literal["train", "dev", "test"]
 NOT_ARRAYS = (*DAMAGED, KeyError, TypeError)  # damaged, without an array, or a single one
-# --- phones: 61 are written, 48 are modelled, 39 are scored (Lee and Hon, 1989) ------------------
-_WRITTEN = (
-    "aa ae ah ao aw ax ax-h axr ay b bcl ch d dcl dh dx eh el em en eng epi er ey f g gcl h# hh hv "
-    "ih ix iy jh k kcl l m n ng nx ow oy p pau pcl q r s sh t tcl th uh uw ux v w y z zh"
-)
 
 
-PHONES61 = tuple(_WRITTEN.split())
-_TO_48 = {
-    **{"ax-h": "ax", "axr": "er", "em": "m", "eng": "ng", "nx": "n", "hv": "hh", "ux": "uw"},
-    **{"bcl": "vcl", "dcl": "vcl", "gcl": "vcl", "kcl": "cl", "pcl": "cl", "tcl": "cl"},
-    **{"h#": "sil", "pau": "sil"},
-}
-
-
-_TO_39 = {
-    **{"ao": "aa", "ax": "ah", "el": "l", "en": "n", "ix": "ih", "zh": "sh"},
-    **{"cl": "sil", "vcl": "sil", "epi": "sil"},
-}
-DROPPED = "q"  # the glottal stop is neither modelled nor scored
-PHONES48 = tuple(sorted({_TO_48.get(phone, phone) for phone in PHONES61 if phone != DROPPED}))
-PHONES39 = tuple(sorted({_TO_39.get(phone, phone) for phone in PHONES48}))
-N_STATES = 3 * len(PHONES48)
-# From the number of a phone to the number of what it folds into; -1 for the dropped one.
-FOLD48 = np.array(
-    [-1 if p == DROPPED else PHONES48.index(_TO_48.get(p, p)) for p in PHONES61], dtype=np.int64
-)
-FOLD39 = np.array([PHONES39.index(_TO_39.get(p, p)) for p in PHONES48], dtype=np.int64)
-
-
-@dataclass(frozen=True)
-class Utterance:
-    """One sentence: log-mel frames, the phone and third of it at each, and the phones spoken."""
-
-    name: str
-    speaker: str
-    part: Part
-    frames: Frames  # (n, 40)
-    phone: Labels  # (n,) into PHONES61
-    third: Labels  # (n,) 0, 1 or 2
-    spoken: Labels  # into PHONES61, one per segment
-
-    @cached_property
-    def state(self) -> Labels:
-        """The class of each frame, 3 * phone + third over 48 phones; -1 where dropped, (n,)."""
-        phone = FOLD48[self.phone]
-        return np.where(phone >= 0, 3 * phone + self.third, -1)
-
-    @cached_property
-    def spoken48(self) -> Labels:
-        phones = FOLD48[self.spoken]
-        return phones[phones >= 0]
-
-    @cached_property
-    def spoken39(self) -> Labels:
-        return FOLD39[self.spoken48]
-
-
-# --- who is heard when ---------------------------------------------------------------------------
+# --- train, dev and test -------------------------------------------------------------------------
 _SAMPLE_TEST = {"fvmh0", "madc0", "ftlg0", "madd0"}
 _SAMPLE_DEV = {"falk0", "mcpm0"}
 # The core test set of the full corpus; the other speakers of its TEST folder are for development.
@@ -101,7 +40,7 @@ def _part(speaker: str, folders: Iterable[str]) -> Part:
 
 
 def _is_shared(sentence: str) -> bool:
-    """The two sentences that every speaker reads would let a model learn words, not phones."""
+    """The two sentences that all speakers read: a model would learn their words, not phones."""
     return sentence.lower().startswith("sa")
 
 
@@ -136,10 +75,6 @@ def read_packed(path: Path) -> list[Utterance]:
 
 
 # --- recordings ----------------------------------------------------------------------------------
-RATE, HOP, WINDOW, N_BANDS = 16_000, 160, 400, 40
-_N_FFT = 512
-
-
 def count_recordings(folder: Path) -> int:
     """How many phone files there are in a folder and below."""
     return sum(p.suffix.lower() == ".phn" for p in folder.rglob("*"))
@@ -150,13 +85,13 @@ def read_folder(folder: Path) -> list[Utterance]:
 
     Upper or lower case, NIST sphere or RIFF; the sentences all speakers share are left out.
     """
-    found = sorted(p for p in folder.rglob("*") if p.suffix.lower() == ".phn")
-    if not found:
+    labelled = sorted(p for p in folder.rglob("*") if p.suffix.lower() == ".phn")
+    if not labelled:
         raise ValueError(
             f"{folder} holds no .PHN files; give a folder in TIMIT's own layout, "
             f"TRAIN/DR1/SPEAKER/SENTENCE.WAV beside SENTENCE.PHN"
         )
-    return [_read_recording(path, folder) for path in found if not _is_shared(path.stem)]
+    return [_read_recording(path, folder) for path in labelled if not _is_shared(path.stem)]
 
 
 def _read_recording(path: Path, root: Path) -> Utterance:
@@ -165,7 +100,7 @@ def _read_recording(path: Path, root: Path) -> Utterance:
         raise ValueError(f"{path} has no recording beside it; {path.stem}.WAV is missing")
     starts, ends, spoken = read_phones(path)
     samples = read_audio(audio)
-    # A last phone may be marked to end a little late; more than 0.1 s is another recording.
+    # The last phone may be marked a little too long; by more than 0.1 s, the files do not match.
     if ends[-1] > len(samples) + RATE // 10:
         raise ValueError(
             f"{audio} has {len(samples)} samples, and the phones beside it end at {ends[-1]}; "
@@ -233,78 +168,3 @@ def _sphere(raw: bytes, path: Path) -> tuple[int, npt.NDArray[np.int16]]:
     if len(raw) < size + 2 * count:
         raise ValueError(f"{path} ends before its {count} samples do; copy it again")
     return rate, np.frombuffer(raw, dtype=order, count=count, offset=size).astype(np.int16)
-
-
-def log_mel(samples: npt.NDArray[np.float64]) -> Frames:
-    """log(1 + power) in 40 mel bands from 0 to 8 kHz: 25 ms Hamming windows every 10 ms."""
-    emphasised = np.append(samples[0], samples[1:] - 0.97 * samples[:-1])
-    windows = np.lib.stride_tricks.sliding_window_view(emphasised, WINDOW)[::HOP]
-    power = np.abs(np.fft.rfft(windows * np.hamming(WINDOW), _N_FFT)) ** 2
-    return np.log1p(power @ _mel_bands().T).astype(np.float32)
-
-
-def _mel_bands() -> npt.NDArray[np.float64]:
-    """Triangles between points equally spaced in mel, (40, 257)."""
-    mel = np.linspace(0.0, 2595 * np.log10(1 + RATE / 2 / 700), N_BANDS + 2)
-    hertz = 700 * (10 ** (mel / 2595) - 1)
-    low, centre, high = hertz[:-2, None], hertz[1:-1, None], hertz[2:, None]
-    f = np.fft.rfftfreq(_N_FFT, 1 / RATE)
-    return np.clip(np.minimum((f - low) / (centre - low), (high - f) / (high - centre)), 0, None)
-
-
-# --- rows for a model ----------------------------------------------------------------------------
-CONTEXT = 5
-_MOST_LDA_ROWS = 200_000
-
-
-def stack(frames: Frames) -> Frames:
-    """Each frame with the five before and after it, the ends repeated: (n, 11 * 40)."""
-    padded = np.pad(frames, ((CONTEXT, CONTEXT), (0, 0)), mode="edge")
-    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * CONTEXT + 1, axis=0)
-    return windows.transpose(0, 2, 1).reshape(len(frames), -1)
-
-
-def select(utterances: Iterable[Utterance], *parts: Part) -> list[Utterance]:
-    return [utterance for utterance in utterances if utterance.part in parts]
-
-
-def rows(
-    utterances: Iterable[Utterance], inputs: Callable[[Utterance], Frames]
-) -> tuple[Frames, Labels]:
-    """Inputs and states of all frames but the dropped ones, on which no model is trained."""
-    kept = [(inputs(u)[u.state >= 0], u.state[u.state >= 0]) for u in utterances]
-    if not kept:
-        raise ValueError("there is no utterance in this part of the speech data")
-    X, y = zip(*kept, strict=True)
-    return np.concatenate(X), np.concatenate(y)
-
-
-@dataclass(frozen=True)
-class Projection:
-    """Stacked frames on the 40 directions that tell the states of some speakers apart."""
-
-    mean: npt.NDArray[np.float64]  # (440,)
-    directions: npt.NDArray[np.float64]  # (440, 40)
-
-    @classmethod
-    def fit(cls, utterances: Iterable[Utterance], n_axes: int = 40) -> Projection:
-        """Linear discriminants of the states in these utterances, without shrinkage.
-
-        The directions in which the means of states spread most against the spread within states
-        (Fisher, 1936; Rao, 1948), scaled so that the latter is 1.
-        """
-        X, y = rows(utterances, lambda u: stack(u.frames))
-        step = -(-len(X) // _MOST_LDA_ROWS)
-        X, y = X[::step].astype(np.float64), y[::step]
-        mean = X.mean(axis=0)
-        X -= mean  # first: covariances are differences of large squares
-        _, which, counts = np.unique(y, return_inverse=True, return_counts=True)
-        sums = np.zeros((len(counts), X.shape[1]))
-        np.add.at(sums, which, X)
-        between = (sums.T / counts) @ sums
-        directions = eigh(between, X.T @ X - between)[1][:, ::-1][:, :n_axes]
-        return cls(mean, directions * np.sqrt(len(X)))
-
-    def __call__(self, utterance: Utterance) -> Frames:
-        projected = (stack(utterance.frames) - self.mean) @ self.directions
-        return projected.astype(np.float32)

@@ -17,8 +17,8 @@ Labels = npt.NDArray[np.int64]
 class PhoneModel:
     """Which phone follows which, and how long each stays in its three states; log probabilities.
 
-    A phone is entered, left, and passed through from left to right; states may be skipped, as one
-    phone in eight is shorter than three frames.
+    The three states follow each other; states may be skipped, since one phone in eight is shorter
+    than three frames.
     """
 
     start: Floats  # (phones,) of the first phone
@@ -66,7 +66,7 @@ class PhoneModel:
 
 
 def _count_moves(labels: Labels, enter: Floats, moves: Floats) -> None:
-    """Add the entries, steps and exits of one utterance; across unknown frames none are counted."""
+    """Add the entries, steps and exits of one utterance; none are counted across unknown frames."""
     phone, third = labels // 3, labels % 3
     known = labels >= 0
     same = (phone[1:] == phone[:-1]) & (third[1:] >= third[:-1]) & known[1:] & known[:-1]
@@ -107,16 +107,16 @@ def decode(scores: Floats, model: PhoneModel, weight: float) -> Labels:
         best = options.max(axis=1) + scores[t]
     final = best + model.leave + weight * model.end[:, None]
     phone, third = np.unravel_index(final.argmax(), final.shape)
-    found = [phone]
+    path = [phone]
     for t in range(n - 1, 0, -1):
         step = came[t, phone, third]
         if step == 3:
             phone = before[t, phone]
             third = last[t, phone]
-            found.append(phone)
+            path.append(phone)
         else:
             third = step
-    return np.array(found[::-1], dtype=np.int64)
+    return np.array(path[::-1], dtype=np.int64)
 
 
 def edit_distance(a: Sequence[int] | Labels, b: Sequence[int] | Labels) -> int:

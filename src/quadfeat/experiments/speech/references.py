@@ -1,7 +1,7 @@
 """Reference levels of a recogniser: models of states on the stacked inputs, without a kernel.
 
-Each learns twice, once for development speakers, on whom its weights are chosen, and once for those
-of the test; it gives the log posteriors of both.
+Each is trained twice, once for the development speakers, on whom the decoding weights are chosen,
+and once for the test speakers, and returns the log posteriors of both.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _PATIENCE = 3  # epochs of the network beyond its best
 def _linear(development: Task, final: Task) -> tuple[list[Floats], list[Floats]]:
     """The logistic model of the maps, without a limit of rank, on the standardised inputs."""
 
-    def learned(task: Task) -> list[Floats]:
+    def fitted(task: Task) -> list[Floats]:
         inputs = StateFeatures(task, *_scaled(task))
         return inputs.log_posteriors(alpha=_LINEAR_PENALTY, rank=None, tolerance=1e-5)
 
-    return learned(development), learned(final)
+    return fitted(development), fitted(final)
 
 
 def _network(development: Task, final: Task) -> tuple[list[Floats], list[Floats]]:
     """After as many epochs as predict the states of development speakers best.
 
-    Frames held out at random would not do: their neighbours are learned from.
+    Frames held out at random would not do: their neighbours are training rows.
     """
     entropies, tried = [], []
     for posteriors in _epochs(development):
@@ -48,17 +48,17 @@ def _network(development: Task, final: Task) -> tuple[list[Floats], list[Floats]
 
 def _epochs(task: Task) -> Iterator[list[Floats]]:
     """Log posteriors after each pass of a network over the rows, without end."""
-    X, judged = _scaled(task)
+    X, unseen = _scaled(task)
     model = MLPClassifier((512,), random_state=0)
     while True:
         model.partial_fit(X, task.y, classes=np.unique(task.y))
-        yield task.log_posteriors(model.predict_proba(judged), model.classes_)
+        yield task.log_posteriors(model.predict_proba(unseen), model.classes_)
 
 
 def _scaled(task: Task) -> tuple[Matrix, Matrix]:
-    """The inputs to learn from and to judge on, of mean 0 and variance 1 where it learns."""
+    """Training and unseen inputs, scaled to mean 0 and variance 1 on the training rows."""
     scaler = StandardScaler().fit(task.X)
-    return scaler.transform(task.X), scaler.transform(task.judged)
+    return scaler.transform(task.X), scaler.transform(task.X_unseen)
 
 
 REFERENCES = {LINEAR: _linear, NETWORK: _network}

@@ -1,0 +1,6 @@
+"""`python -m quadfeat`: the command, where its script is not on the path."""
+
+from .app.main import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,180 @@
+"""The command, run as a user runs it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import quadfeat as qf
+from quadfeat.app import main
+
+QUADFEAT = [str(Path(sys.executable).with_name("quadfeat"))]
+
+
+def run(*arguments, **options):
+    return subprocess.run(
+        [*QUADFEAT, *map(str, arguments)], capture_output=True, text=True, timeout=300, **options
+    )
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo") / "new" / "folder"
+    return folder, run("demo", "--out", folder)
+
+
+def test_the_demo_prints_a_table_that_fits_eighty_columns(demo):
+    _, result = demo
+    assert result.returncode == 0, result.stderr
+    assert "less RMS error than RBFSampler" in result.stdout
+    lines = result.stdout.splitlines()
+    assert max(map(len, lines if "/" not in lines[-1] else lines[:-1])) <= 80
+    for name in ("RBFSampler", "Nystroem", "ReweightedGrid", "exact kernel", "linear model"):
+        assert name in result.stdout
+
+
+def test_the_demo_leaves_a_picture_and_records(demo):
+    folder, _ = demo
+    assert (folder / "error.png").read_bytes().startswith(b"\x89PNG")
+    records = [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
+    by_map = {(r["map"], r["columns"]): r for r in records}
+    assert by_map["RandomFourier", 256]["rms"] < by_map["RBFSampler (sklearn)", 256]["rms"]
+    assert by_map["ReweightedGrid", 256]["rms"] < by_map["RandomFourier", 256]["rms"] / 1.8
+    assert by_map["exact kernel", 1078]["accuracy"] > 0.98
+
+
+def test_info_is_for_people_and_machines():
+    assert "engine" in run("info").stdout
+    facts = json.loads(run("info", "--json").stdout)
+    assert facts["engine"] in ("c++", "numpy")
+
+
+def test_the_version_is_told():
+    assert run("--version").stdout == f"quadfeat {qf.__version__}\n"
+
+
+def test_the_command_is_a_module_too():
+    command = [sys.executable, "-m", "quadfeat", "--version"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stdout == f"quadfeat {qf.__version__}\n"
+
+
+def test_help_is_there_and_wrong_use_exits_with_two():
+    assert "demo" in run("--help").stdout
+    assert "--out" in run("demo", "--help", env={"COLUMNS": "120", "PATH": ""}).stdout
+    assert run("demo", "--nonsense").returncode == 2
+    assert run("nonsense").returncode == 2
+
+
+def test_what_cannot_be_written_is_one_sentence_and_exit_code_one(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    result = run("demo", "--out", blocked / "folder")
+    assert result.returncode == 1
+    assert "error" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+# --- from file to file ----------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def houses(tmp_path_factory):
+    """A table of numbers, labels and one more column, in two formats."""
+    folder = tmp_path_factory.mktemp("houses")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(900, 3)), columns=["a", "b", "c"])
+    frame["price"] = np.sin(frame["a"]) + frame["b"] ** 2
+    frame["kind"] = np.where(frame["price"] > 1, "large", "small")
+    frame[["a", "b", "c", "price"]].to_csv(folder / "train.csv", index=False)
+    frame[["a", "b", "c", "kind"]].to_parquet(folder / "train.parquet")
+    frame[["c", "kind", "b", "a", "price"]].to_csv(folder / "other-order.csv", index=False)
+    return folder, frame
+
+
+def test_fit_and_predict_a_number_from_file_to_file(houses):
+    folder, frame = houses
+    model, out = folder / "m.qf", folder / "out.csv"
+    fit = run(
+        "fit", folder / "train.csv", "--target", "price", "--out", model, "--width", 64, "--json"
+    )
+    assert fit.returncode == 0, fit.stderr
+    record = json.loads(fit.stdout)
+    assert record["model"] == "KernelRegressor" and record["columns"] == 64
+    done = run("predict", model, folder / "other-order.csv", "--out", out, "--std", "--json")
+    assert json.loads(done.stdout) == {"rows": 900, "out": str(out)}, done.stderr
+    predicted = pd.read_csv(out)
+    assert list(predicted) == ["prediction", "deviation"]
+    # Columns were found by name: noiseless data of three columns is fitted well.
+    assert np.abs(predicted["prediction"] - frame["price"]).mean() < 0.1
+
+
+def test_fit_and_predict_classes_and_their_probabilities(houses):
+    folder, frame = houses
+    model, out = folder / "k.qf", folder / "out.parquet"
+    fit = run("fit", folder / "train.parquet", "--target", "kind", "--out", model, "--width", 64)
+    assert fit.returncode == 0 and "KernelClassifier" in fit.stdout, fit.stderr
+    assert run("predict", model, folder / "train.parquet", "--out", out).returncode == 0
+    labels = pd.read_parquet(out)["prediction"]
+    assert (labels == frame["kind"]).mean() > 0.9
+    assert run("predict", model, folder / "train.parquet", "--proba", "--out", out).returncode == 0
+    shares = pd.read_parquet(out)
+    assert list(shares) == ["probability_large", "probability_small"]
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+
+
+def test_a_map_alone_is_fitted_and_transforms_files(houses):
+    folder, frame = houses
+    np.save(folder / "rows.npy", frame[["a", "b", "c"]].to_numpy(np.float32))
+    run("fit", folder / "rows.npy", "--map-only", "--out", folder / "map.qf", "--width", 32)
+    done = run("transform", folder / "map.qf", folder / "rows.npy", "--out", folder / "z.npy")
+    assert done.returncode == 0, done.stderr
+    Z = np.load(folder / "z.npy")
+    assert Z.shape == (900, 32) and Z.dtype == np.float32
+    arguments = ("--target", "price", "--map-only", "--out", folder / "map.qf", "--width", 32)
+    assert run("fit", folder / "train.csv", *arguments).returncode == 0
+    assert list(qf.load(folder / "map.qf").feature_names_in_) == ["a", "b", "c"]
+    (folder / "none.csv").write_text("a,b,c\n")
+    run("transform", folder / "map.qf", folder / "none.csv", "--out", folder / "none.parquet")
+    assert pd.read_parquet(folder / "none.parquet").shape == (0, 32)
+
+
+def test_mistakes_end_in_one_sentence_and_leave_no_file(houses, monkeypatch, capsys):
+    folder, _ = houses
+    monkeypatch.chdir(folder)
+    wrong = (
+        ("fit train.csv --target prize --out x", 1, "'price'"),
+        ("fit train.csv --out x", 1, "target"),
+        ("fit nowhere.csv --target a --out x", 1, "nowhere.csv"),
+        ("predict train.csv train.csv --out x.csv", 1, "train.csv"),
+        ("fit train.csv", 2, "--out"),
+        ("fit train.csv --target price --out train.csv", 1, "is read from as well"),
+        ("fit train.csv --target price --out nowhere/x", 1, "does not exist"),
+        ("fit train.csv --target price --out x --checkpoint ./x", 1, "name two files"),
+        ("fit train.csv --target price --out x --checkpoint no/c", 1, "error: checkpoint='no/c'"),
+        ("fit . --target price --out x", 1, "is a folder"),
+        ("demo --out train.csv", 1, "--out names train.csv, which is a file or in one; name a"),
+        ("bench --out train.csv/a", 1, "which is a file or in one"),
+        ("fit a[b].csv --target price --out x", 1, "a[b].csv"),
+    )
+    for arguments, code, words in wrong:
+        monkeypatch.setattr("sys.argv", ["quadfeat", *arguments.split()])
+        with pytest.raises(SystemExit) as ended:
+            main.main()
+        assert ended.value.code == code
+        assert words in " ".join(capsys.readouterr().err.split())
+    assert not (folder / "x").exists() and not (folder / "x.csv").exists()
+
+
+def test_help_shows_an_example(monkeypatch, capsys):
+    for name, words in (
+        ("fit", "--target price"),
+        ("predict", "new.parquet"),
+        ("transform", "npy"),
+    ):
+        monkeypatch.setattr("sys.argv", ["quadfeat", name, "--help"])
+        with pytest.raises(SystemExit):
+            main.main()
+        assert words in capsys.readouterr().out
