@@ -1,12 +1,17 @@
 """The paper's orderings come out of the theorems as computed, and the rates hold in simulation."""
 
 from itertools import product
-from math import inf, isnan
+from math import comb, e, factorial, inf, isnan
 
 import numpy as np
 import pytest
 
-from quadfeat.accuracy import theory
+from quadfeat.accuracy import axis_cells, theory
+from quadfeat.accuracy.bounds import Grid
+from quadfeat.accuracy.certificate import certify
+from quadfeat.accuracy.region import Region
+from quadfeat.kernels.stationary import Gaussian
+from quadfeat.rules import gauss
 
 EPS = [10.0**-i for i in range(1, 9)]
 DIAMETERS = [0.1, 0.3, 1.0, 3.0, 8.0]
@@ -161,3 +166,91 @@ def test_large_regions_do_not_count_degrees_one_by_one():
     assert theory.polynomially_exact(R, subgaussian=1e3, diameter=1e3) <= 1e-3
     assert theory.polynomially_exact(R - 2, subgaussian=1e3, diameter=1e3) > 1e-3
     assert theory.random_fourier_rate(0.1, 2, second_moment=1.0, diameter=0.0) == inf
+
+
+def test_theorem_1_is_its_formula():
+    assert theory.polynomially_exact(2, subgaussian=1.0, diameter=1.0) == pytest.approx(1.5 * e)
+    assert theory.polynomially_exact(4, subgaussian=2.0, diameter=0.5) == pytest.approx(
+        3 * (e / 4) ** 2
+    )
+    with pytest.raises(ValueError, match="even"):
+        theory.polynomially_exact(3, subgaussian=1.0, diameter=1.0)
+
+
+def test_the_sparse_grid_theorem_is_its_formula_under_its_condition():
+    assert theory.sparse_grid(66, 2, subgaussian=1.0, diameter=1.0) == pytest.approx(
+        4 * (12 * e / 66) ** 66
+    )
+    assert theory.sparse_grid(65, 2, subgaussian=1.0, diameter=1.0) == np.inf
+    assert theory.sparse_grid(17, 2, subgaussian=1.0, diameter=1.0, sharp=True) == pytest.approx(
+        4 * (3 * e / 17) ** 17
+    )
+
+
+def test_bounds_are_ordered_certificate_a_priori_theorem():
+    for n in (2, 5, 8, 12):
+        for diameter in (0.5, 1.0, 2.0):
+            axes = (Gaussian(0.5).gauss(n),) * 3
+            region = Region.of(d=3, diameter=diameter)
+            found = certify(Gaussian(0.5), [Grid(axes)], region, degree=2 * n - 2)
+            normal = theory.gauss_grid(n, subgaussian=1.0, diameter=diameter)
+            any_ = theory.gauss_grid(n, subgaussian=1.0, diameter=diameter, normal=False)
+            assert found.value <= 1.01 * normal + axis_cells.ROUNDING + 1e-15
+            assert normal <= any_ <= found.theorem1
+
+
+def test_the_steps_that_replace_those_of_the_proofs_hold():
+    u = np.linspace(0, 6, 2001)
+    k = np.exp(-(u**2) / 2)
+    levels = [gauss.gauss_hermite(2**m)(u[:, None]) for m in range(6)]
+    for m in range(1, 6):
+        c = 2 ** (m - 1)
+        assert np.all(np.abs(k - levels[m]) <= (e * u**2 / (4 * c)) ** (2 * c) + 1e-15)
+        assert np.all(np.abs(levels[m] - levels[m - 1]) <= 3 * (e * u**2 / (2 * c)) ** c + 1e-15)
+    # A 1-subgaussian variable whose fourth moment exceeds the normal one.
+    t = np.linspace(1e-3, 12, 100_000)
+    assert np.all(np.log1p(2 / 9 * (np.cosh(2 * t) - 1)) <= t**2 / 2)
+    assert 2 / 9 * 2**4 > 3
+
+
+def test_sample_counts_are_those_of_the_least_order():
+    found = theory.polynomially_exact_samples(1e-3, 3, subgaussian=1.0, diameter=1.0, beta=2.0)
+    R = found.order
+    assert R % 2 == 0
+    assert theory.polynomially_exact(R, subgaussian=1.0, diameter=1.0) <= 1e-3
+    assert theory.polynomially_exact(R - 2, subgaussian=1.0, diameter=1.0) > 1e-3
+    assert found.counted == 2 * comb(3 + R, 3)
+    dense = theory.dense_grid_samples(1e-3, 3, subgaussian=1.0, diameter=1.0)
+    assert dense.order == R and dense.counted == pytest.approx((R // 2 + 1) ** 3)
+    sparse = theory.sparse_grid_samples(1e-3, 3, subgaussian=1.0, diameter=0.3)
+    A = sparse.order
+    assert 24 * e * 0.09 <= A and sparse.counted == pytest.approx(3**A * comb(3 + A, A))
+
+
+def test_the_printed_formula_is_least_at_its_gamma():
+    found = theory.polynomially_exact_samples(1e-4, 5, subgaussian=1.0, diameter=0.7)
+    for gamma in found.gamma * np.array([0.7, 0.9, 1.0, 1.1, 1.4]):
+        value = 2**5 * max(np.exp(np.exp(2 * gamma + 1) * 0.49), (3 / 1e-4) ** (1 / gamma))
+        assert found.printed <= value * (1 + 1e-6)
+
+
+def test_samples_fall_short_of_random_ones_as_eps_goes_to_zero():
+    """The paper's ordering: slower than any power of 1 / eps, against eps^-2."""
+    growth = []
+    for eps in (1e-2, 1e-4, 1e-8):
+        exact = theory.polynomially_exact_samples(eps, 5, subgaussian=1.0, diameter=1.0)
+        other = theory.random_fourier_samples(eps, 5, second_moment=5.0, diameter=1.0)
+        growth.append(other / exact.counted)
+    assert growth == sorted(growth) and growth[-1] > 1e10
+
+
+def test_quasi_monte_carlo_beats_random_only_past_its_hump():
+    assert theory.quasi_monte_carlo_samples(1e-6, 2) < theory.random_fourier_samples(
+        1e-6, 2, second_moment=2.0, diameter=1.0
+    )
+    assert theory.quasi_monte_carlo_samples(1e-2, 25) > np.exp(25)
+
+
+def test_the_subgaussian_moment_lemma_is_false_for_five_axes():
+    d, p = 5, 2
+    assert d > p * 2 ** (p / 2) * factorial(p // 2 - 1)

@@ -444,12 +444,6 @@ def test_rows_too_wide_to_measure_columns_on_keep_the_largest_by_eigenvalue(monk
     assert any(np.array_equal(columns, plan) for plan in plans)
 
 
-def test_directions_of_a_compression_have_a_sign_of_their_own():
-    pool = hermite_mercer(Gaussian(0.05), DATA["wine"], 60)
-    projection = compression.compress(pool, DATA["wine"], 15).projection
-    assert (projection.max(axis=0) == np.abs(projection).max(axis=0)).all()
-
-
 def test_rows_do_not_depend_on_their_block():
     X = DATA["digits"]
     basis = hermite_mercer(Gaussian(0.01), X, 100)
@@ -509,31 +503,3 @@ def test_constant_windows_take_one_column():
     assert all(each.n_columns == 1 for each in constant)
     assert basis.n_columns == 400
     assert violations(kernel, X, features(X, basis)) == 0
-
-
-# --- compression ---------------------------------------------------------------------------------
-@pytest.mark.parametrize("name", ["cancer", "digits", "heavy"])
-def test_compression_is_a_projection_no_truncation_beats(name):
-    X, p = DATA[name], 20
-    kernel = Gaussian("median").resolve(X)
-    pool = hermite_mercer(kernel, X, 4 * p)
-    compressed = compression.compress(pool, X, p)
-    P = compressed.projection
-    assert np.abs(P.T @ P - np.eye(p)).max() < 100 * EPS
-    Z, wide = features(X, compressed), features(X, pool)
-    assert violations(kernel, X, Z) == 0
-    best = np.sort((wide**2).sum(axis=0))[::-1][:p].sum()
-    assert (Z**2).sum() >= best * (1 - 100 * EPS)
-
-
-def test_compression_shares_columns_among_groups():
-    X = DATA["cancer"]
-    kernel = Anova(Gaussian(0.1), [[0, 1, 2], [3, 4], [5, 6, 7, 8]])
-    pool = hermite_mercer(kernel, X, 120)
-    compressed = compression.compress(pool, X, 30)
-    assert compressed.n_columns == 30
-    assert len(compressed.expansions) == 3
-    Z = features(X, compressed)
-    assert violations(kernel, X, Z) == 0
-    plain = features(X, hermite_mercer(kernel, X, 30))
-    assert (Z**2).sum() > (plain**2).sum()

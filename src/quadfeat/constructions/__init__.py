@@ -1,6 +1,17 @@
 """Constructions: a kernel (and rows) in, a rule or a basis out.
 
-Pure functions: they keep no state, and randomness is an argument.
+One rule: pure functions, which keep no state; randomness is an argument.
+
+- `randomized`: rules drawn from the spectrum: random, orthogonal, structured, Sobol, Halton,
+  spherical-radial.
+- `polynomially_exact`: non-negative weights that integrate polynomials exactly.
+- `reweighted`: weights refitted on given nodes, and nodes selected from a pool.
+- `framed_grid`: a grid along principal directions, pruned to its largest weights.
+- `polished`: nodes moved and weights refitted to lower the error over pairs of the data.
+- `mercer`: Hermite-Mercer expansions: frames, spread and columns chosen on rows of the data.
+- `expander`: the columns of such an expansion, and the engine's plan for them.
+- `compression`: the columns of an expansion projected on their principal directions.
+- `landmarks`: Nystroem features of points drawn by randomly pivoted Cholesky.
 """
 
 from .compression import compress

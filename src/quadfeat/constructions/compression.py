@@ -1,4 +1,4 @@
-"""Columns of an expansion projected on the principal ones, by their second moments on the data."""
+"""Compression: the columns of an expansion projected on their principal directions on the data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _JOINT = 4096  # columns beyond which eigenvectors take minutes
 
 
 def compress(basis: MercerBasis, X: Matrix, p: int) -> MercerBasis:
-    """The basis with its pool of columns projected to `p` by the second moments of the features.
+    """Project the columns of a basis to `p`: principal directions of their second-moment matrix.
 
     The projection has orthonormal columns, so the residual law stays; on the rows used, no other
     p columns made linearly from a single group's pool leave a smaller sum of residuals (Eckart
@@ -35,23 +35,24 @@ def compress(basis: MercerBasis, X: Matrix, p: int) -> MercerBasis:
 
 
 def _compress_groups(basis: MercerBasis, X: Matrix, p: int) -> MercerBasis:
-    """Every group's columns projected by their own second moments; one each where p allows."""
-    singles = [MercerBasis((each,)) for each in basis.expansions]
-    found = [principal_frame.principal(_second_moments(X, single), p) for single in singles]
-    values = np.concatenate([values for values, _ in found])
-    owner = np.repeat(np.arange(len(found)), [len(values) for values, _ in found])
-    counts = np.bincount(owner[best_first.largest(values, owner, p)], minlength=len(found))
-    parts = zip(basis.expansions, found, counts, strict=True)
+    """Each group's columns projected on their principal directions; one each where p allows."""
+    singles = [MercerBasis((expansion,)) for expansion in basis.expansions]
+    spectra = [principal_frame.principal(_second_moments(X, single), p) for single in singles]
+    values = np.concatenate([values for values, _ in spectra])
+    owner = np.repeat(np.arange(len(spectra)), [len(values) for values, _ in spectra])
+    counts = np.bincount(owner[best_first.largest(values, owner, p)], minlength=len(spectra))
+    groups = zip(basis.expansions, spectra, counts, strict=True)
     return MercerBasis(
         tuple(
-            replace(each, projection=np.ascontiguousarray(vectors[:, :count]))
-            for each, (_, vectors), count in parts
+            replace(expansion, projection=np.ascontiguousarray(vectors[:, :count]))
+            for expansion, (_, vectors), count in groups
             if count
         )
     )
 
 
 def _second_moments(X: Matrix, basis: MercerBasis) -> Floats:
+    """The mean of z z' over the rows, (columns, columns)."""
     total = np.zeros((basis.n_columns, basis.n_columns))
     rows = max(1, 4 * BLOCK_ENTRIES // basis.n_columns)
     for start in range(0, len(X), rows):

@@ -1,4 +1,4 @@
-"""A grid in the principal frame of the data, without its smallest weights."""
+"""A grid along the principal directions of the data, pruned to its largest weights."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from ..numerics.principal_frame import distances, frame, moments, nearness, wide
 from ..rules import interval
 from ..rules.rule import Rule, mirrored_nodes
 
-_MOST_SCALES = 1e6  # a grid has 128 nodes on a direction at most
+_MOST_SCALES = 1e6  # length scales that X may span: no grid has more than 128 nodes on a direction
 
 
-# --- grids in the frame -----------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class PrunedGrid:
-    """A pruned grid for the kernel exp(-|v|^2): what was kept of the product of `axes`.
+    """The largest weights of a tensor grid of `axes`, for the kernel exp(-|v|^2).
 
     `rule` (n, m) has mass 1; `omitted` is the mass of the nodes that were dropped. Everywhere
     |rule - grid| <= 2 omitted, so a certificate of the grid extends to the rule. `directions`
@@ -53,12 +52,12 @@ def framed_grid(kernel: Gaussian, X: Matrix, n: int, *, n_rows: int = 400) -> Pr
     """The best grid of `n` columns along the principal directions of X.
 
     The Gaussian kernel is a product over the axes of any rotation. The principal direction
-    that errs most over the gaps of the data gets the next node, so flat ones keep one; of the
-    product grid the `n` largest weights are kept, found best-first without building it, and made
-    to sum to 1. Of all such grids the one that errs least over pairs of `n_rows` rows, none of
-    them far out, is returned. Mirror-symmetric to the last bit, weights positive. Useful up to
-    about five spread directions; where the grid has no zero node, an odd `n` leaves one column
-    unused, and a single spread direction has at most 128 nodes.
+    that errs most over the gaps of the data gets the next node, so directions with hardly any
+    variance keep one. Of the product grid the `n` largest weights are kept, found best-first
+    without building it, and scaled to sum to 1. Returned is the grid with the least error over
+    pairs of `n_rows` rows, without far rows. Mirror-symmetric to the last bit, weights positive.
+    Useful up to about five directions with variance. Where the grid has no zero node, an odd `n`
+    leaves one column unused; a direction has at most 128 nodes.
 
     Parameters
     ----------
@@ -81,8 +80,8 @@ def framed_grid(kernel: Gaussian, X: Matrix, n: int, *, n_rows: int = 400) -> Pr
     d = X.shape[1]
     scale = np.sqrt(np.broadcast_to(np.asarray(kernel.gamma, dtype=np.float64), (d,)))
     near = nearness(distances(X))
-    found = wide_frame(X, scale, near) if d > WIDE else frame(moments(X, near), scale)
-    directions = found.directions[:, found.variance > 0]
+    fitted = wide_frame(X, scale, near) if d > WIDE else frame(moments(X, near), scale)
+    directions = fitted.directions[:, fitted.variance > 0]
     gaps = _some_gaps(X[near == 1], n_rows) @ (directions * scale[:, None])
     if gaps.size and np.abs(gaps).max() > _MOST_SCALES:
         raise ValueError(
@@ -109,9 +108,8 @@ def _framed_candidates(gaps: Floats, n: int) -> Iterator[tuple[PrunedGrid, float
     """Grids in the frame pruned to `n` columns, for a kernel exp(-|u|^2), from coarse to fine.
 
     Each comes with its mean squared error over the gaps. The direction that errs most gets the
-    next node, or several where it will still err most after them. Stops when one direction has as
-    many nodes as rules are tuned for, or when the grids have become so fine that they lose more
-    by pruning than they gain.
+    next node, or several if it still errs most after them. Stops at 128 nodes on a direction, or
+    when finer grids lose more by pruning than they gain.
     """
     axes = [_GapRules(gaps, i) for i in range(gaps.shape[1])]
     counts = [1] * len(axes)
@@ -138,7 +136,7 @@ def _framed_candidates(gaps: Floats, n: int) -> Iterator[tuple[PrunedGrid, float
 
 
 class _GapRules:
-    """Rules of one direction, judged where it matters: at gaps whose other factors are large."""
+    """Rules of one direction; errors are weighted by the other directions' factors of each gap."""
 
     most = 128
 
@@ -147,7 +145,7 @@ class _GapRules:
         self._gap = gaps[:, axis]
         self._exact = np.exp(-squares[:, axis])
         self._others = np.exp(squares[:, axis] - squares.sum(axis=1))
-        self._made: dict[int, tuple[Rule, float]] = {}
+        self._cache: dict[int, tuple[Rule, float]] = {}
 
     def rule(self, n: int) -> Rule:
         return self._best(n)[0]
@@ -156,25 +154,25 @@ class _GapRules:
         return self._best(n)[1]
 
     def step(self, n: int, error: float, room: int) -> int:
-        """Nodes to add to `n`: a quarter, at most `room`, where more than `error` is left after."""
+        """Nodes to add to `n`: a quarter, at most `room`, if more than `error` is left; or 1."""
         step = min(n // 4, room, self.most - n)
         if step > 1 and self.error(n) > 10 * error and self.error(n + step) > error:
             return step
         return 1
 
     def _best(self, n: int) -> tuple[Rule, float]:
-        if n not in self._made:
+        if n not in self._cache:
             kernel = Gaussian(1.0)
             candidates = [kernel.gauss(n)]
             if n > 2:  # Gauss wins only below about three length scales
                 steps = 12.0 / n * 2.0 ** np.linspace(-2.5, 0.5, 25)
                 candidates += [interval.equispaced(kernel.density, n, step) for step in steps]
-            errors = [self._judge(rule) for rule in candidates]
+            errors = [self._weighted_error(rule) for rule in candidates]
             best = int(np.argmin(errors))
-            self._made[n] = candidates[best], errors[best]
-        return self._made[n]
+            self._cache[n] = candidates[best], errors[best]
+        return self._cache[n]
 
-    def _judge(self, rule: Rule) -> float:
+    def _weighted_error(self, rule: Rule) -> float:
         error = (rule(self._gap[:, None]) - self._exact) * self._others
         return float(np.sqrt(np.mean(error**2)))
 
@@ -221,7 +219,7 @@ def _pruned(axes: Sequence[Rule], n: int) -> PrunedGrid:
 
 
 def _sign_changes(node: Floats) -> Iterator[Floats]:
-    """The images of a node under reflections of single axes, one of each mirrored pair."""
+    """The images of a node under reflections of single axes; one of each mirrored pair."""
     off = np.flatnonzero(node)
     for signs in itertools.product([1.0, -1.0], repeat=len(off) - 1):
         image = node.copy()

@@ -21,8 +21,8 @@ from ..numerics.principal_frame import signs
 _SIGN_ROWS = 100
 _BLOCK_ENTRIES = 2**19
 _PIVOT_BLOCK = 128
-_PIVOT_WORK = 20_000_000  # rows times points, beyond 4 rows a point
-_TRIANGLE = 64  # columns of a triangular product at once, at least
+_PIVOT_WORK = 20_000_000  # rows times points at most, but never fewer than 4 rows per point
+_TRIANGLE = 64  # least number of columns in one block of a triangular product
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +38,13 @@ class LandmarkBasis:
 
     @cached_property
     def triangular(self) -> bool:
-        """Whether half of the projection is zeros, and the product with it half the work."""
+        """Whether the projection is upper triangular, so that half of the product is skipped."""
         size, columns = self.projection.shape
         return size == columns and not np.tril(self.projection, -1).any()
 
     @property
     def parts(self) -> Iterator[tuple[slice, int]]:
-        """Columns of the features, and how many points they depend on."""
+        """Blocks of feature columns, and how many of the first points each block depends on."""
         size, columns = self.projection.shape
         width = max(_TRIANGLE, columns // 8) if self.triangular else columns
         for first in range(0, columns, width):
@@ -63,7 +63,7 @@ class PointDraw:
 def draw(
     kernel: Kernel, X: Matrix, p: int, rng: np.random.Generator, *, compress: bool = False
 ) -> PointDraw:
-    """The points of `landmarks` before they are moved; the first p are those of the plain map."""
+    """Draw the points of `landmarks`, not yet moved; the first p serve without `compress` too."""
     size = 2 * p if compress else p
     count = min(len(X), max(1000, 4 * size, min(20 * p, _PIVOT_WORK // p)))
     rows = np.asarray(X[rng.choice(len(X), count, replace=False)], dtype=np.float64)
@@ -81,8 +81,8 @@ def landmarks(
     """Nystroem features of well-chosen points, for every kernel: at most `p` columns.
 
     Points are drawn from up to 20 p rows by randomly pivoted Cholesky (Chen, Epperly, Tropp and
-    Webber, 2023), which never draws what others already span, and moved once to the mean of the
-    rows nearest to them. With p points the kernel is exact on them. `compress` draws 2 p and
+    Webber, 2023), which never draws a row that others span, and moved once to the mean of the rows
+    nearest to them. With p points the kernel is exact on them. `compress` draws 2 p and
     projects them to the p principal directions of the features of those rows.
     O(rows p^2) to make, p kernel values and p^2 / 2 multiply-adds per row to apply (twice and four
     times that with `compress`). Fewer columns than p where X has fewer distinct rows. The residual
@@ -115,7 +115,7 @@ def landmarks(
 def landmarks_of(
     kernel: Kernel, drawn: PointDraw, p: int, *, compress: bool = False
 ) -> LandmarkBasis:
-    """`landmarks` of points that were drawn before, for the compressed map or for this one."""
+    """`landmarks` from points already drawn, by `draw` with `compress` or without."""
     rows, pivots = drawn.rows, drawn.pivots[: 2 * p if compress else p]
     basis = _orthonormal(kernel, _nearest_means(kernel, rows, rows[pivots]))
     if not compress:
@@ -139,35 +139,36 @@ def evaluate(X: Matrix, kernel: Kernel, basis: LandmarkBasis, out: Matrix) -> No
 
 
 def _pivots(kernel: Kernel, X: Floats, size: int, rng: np.random.Generator) -> Integers:
-    """At most `size` rows, each drawn in proportion to what those before leave unexplained.
+    """At most `size` rows, each drawn with probability proportional to its residual so far.
 
-    A block is drawn at once and each row of it kept with the probability that those kept before
-    it have left: the same law as one by one, by matrix products (Epperly, Tropp and Webber, 2024).
+    A block is drawn at once, and each of its rows kept with the probability of its residual after
+    the rows kept before it: the same law as one by one, with matrix products (Epperly, Tropp and
+    Webber, 2024).
     """
     size = min(size, len(X))
-    left = np.full(len(X), kernel.at_zero(X.shape[1]))
-    floor = 1e-10 * left[0]  # below this a factor is mostly the rounding of those before it
+    residual = np.full(len(X), kernel.at_zero(X.shape[1]))
+    floor = 1e-10 * residual[0]  # smaller residuals are mostly rounding
     factors = np.empty((size, len(X)))
     drawn: Integers = np.empty(0, dtype=np.int64)
     while len(drawn) < size:
-        total = np.cumsum(np.where(left > floor, left, 0.0))
+        total = np.cumsum(np.where(residual > floor, residual, 0.0))
         if total[-1] == 0:
             break
         some = np.searchsorted(total, rng.random(_PIVOT_BLOCK) * total[-1], side="right")
         before = factors[: len(drawn)]
         columns = kernel.gram(X, X[some]).T - before[:, some].T @ before
-        kept = _kept(columns[:, some], left[some], floor, rng)[: size - len(drawn)]
+        kept = _kept(columns[:, some], residual[some], floor, rng)[: size - len(drawn)]
         corner = np.linalg.cholesky(columns[np.ix_(kept, some[kept])])
-        own = factors[len(drawn) : len(drawn) + len(kept)]
-        own[:] = np.linalg.solve(corner, columns[kept])
-        left = left - np.einsum("ij,ij->j", own, own)
+        new = factors[len(drawn) : len(drawn) + len(kept)]
+        new[:] = np.linalg.solve(corner, columns[kept])
+        residual = residual - np.einsum("ij,ij->j", new, new)
         drawn = np.concatenate([drawn, some[kept]])
-        left[drawn] = 0.0
+        residual[drawn] = 0.0
     return drawn
 
 
 def _kept(gram: Floats, before: Floats, floor: float, rng: np.random.Generator) -> Integers:
-    """Which rows of a block to keep, given what was `before` and their `gram` of it."""
+    """Which rows of a block to keep, from their residuals `before` it and the residual `gram`."""
     gram, kept = gram.copy(), []
     for i, chance in enumerate(rng.random(len(gram))):
         if gram[i, i] > max(floor, chance * before[i]):
@@ -180,17 +181,17 @@ def _nearest_means(kernel: Kernel, X: Floats, points: Floats) -> Floats:
     """Each point moved to the mean of the rows it is most similar to; one step of k-means."""
     similar = kernel.gram(X, points)
     nearest = np.argmax(similar, axis=1)
-    seen = similar[np.arange(len(X)), nearest] > 0  # where all underflow there is no nearest
+    seen = similar[np.arange(len(X)), nearest] > 0  # none is nearest where all underflow
     order = np.argsort(np.where(seen, nearest, len(points)), kind="stable")[: seen.sum()]
-    own, first, counts = np.unique(nearest[order], return_index=True, return_counts=True)
+    used, first, counts = np.unique(nearest[order], return_index=True, return_counts=True)
     moved = points.copy()
-    if len(own):
-        moved[own] = np.add.reduceat(X[order], first) / counts[:, None]
+    if len(used):
+        moved[used] = np.add.reduceat(X[order], first) / counts[:, None]
     return moved
 
 
 def _orthonormal(kernel: Kernel, points: Floats) -> LandmarkBasis:
-    """Features that give the kernel of the points exactly; without those that others imply."""
+    """Features whose kernel is exact on the points; points that others span are left out."""
     gram = kernel.gram(points, points)
     tolerance = len(gram) * np.finfo(float).eps * gram[0, 0]
     kept, inverse = pivoted_inverse_root(gram, tolerance)

@@ -105,14 +105,14 @@ def smallest_exact_count(
 ) -> int | None:
     """About the smallest number of candidates with a non-negative exact rule, or None if not found.
 
-    Doubles the number and then bisects on the first of the same candidates, for which a rule, once
-    it exists, goes on to exist. For random candidates near twice the number of constraints (Wendel
-    1962), a little more for skewed spectra.
+    Doubles the number, then bisects over prefixes of the same candidates: once a prefix has a rule,
+    every longer one has. For random candidates the answer is near twice the number of constraints
+    (Wendel, 1962), a little more for skewed spectra.
 
     Parameters
     ----------
     columns : callable
-        columns(n) is the basis V, (c, n), at n fresh candidates.
+        columns(n) is the basis V, (c, n), at n new candidates.
     moments : (c,)
         mu.
     relative_accuracy : float
@@ -277,7 +277,7 @@ def _residual(basis: Floats, moments: Floats, weights: Floats) -> float:
 def candidates(
     group: Group, degree: int, n: int, rng: np.random.Generator
 ) -> tuple[Floats, Floats, npt.NDArray[np.intp]]:
-    """`n` draws of the group's spectrum, its polynomials there, and their degrees."""
+    """`n` draws from the group's spectrum, the basis polynomials at them, and their degrees."""
     d, even = len(group.axes), degree - degree % 2
     size = sum(comb(d + r - 1, r) for r in range(0, even + 1, 2))
     check_memory(
@@ -286,18 +286,18 @@ def candidates(
         "a smaller degree, or an Anova kernel on subsets of axes, needs fewer",
     )
     # Polynomials orthonormal under each axis' spectrum, so that all means but the first are zero.
-    made = [group.kernel.axis(i) for i in range(d)]
+    kernels = [group.kernel.axis(i) for i in range(d)]
     nodes = group.kernel.sample(n, d, rng)
     if n >= d and even >= 2:
-        nodes = _whitened(nodes, np.array([axis.gauss(2).nodes[1, 0] for axis in made]))
-    axes = np.stack([gauss.orthonormal(axis, nodes[:, i], even) for i, axis in enumerate(made)])
+        nodes = _whitened(nodes, np.array([axis.gauss(2).nodes[1, 0] for axis in kernels]))
+    axes = np.stack([gauss.orthonormal(axis, nodes[:, i], even) for i, axis in enumerate(kernels)])
     return nodes, *even_basis(axes, even)
 
 
 def _whitened(nodes: Floats, deviations: Floats) -> Floats:
-    """Candidates stretched to have exactly the spectrum's second moments.
+    """Candidates transformed linearly to have exactly the spectrum's second moments.
 
-    Equal weights are then exact to degree 2, and few need to move for higher degrees.
+    Equal weights are then exact to degree 2, and few weights change for higher degrees.
     """
     unit = nodes / deviations
     values, vectors = np.linalg.eigh(unit.T @ unit / len(unit))

@@ -1,7 +1,7 @@
-"""Rules drawn at random: the peers, and pools of candidates for reweighting.
+"""Rules drawn at random: for the random feature maps, and as pools of candidates to reweight.
 
-Each node stands for itself and its mirror image (a cosine and a sine column); weights are equal
-unless said otherwise.
+Each node also represents its mirror image (a cosine and a sine column); weights are equal unless
+said otherwise.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def structured(kernel: Kernel, n: int, d: int, rng: np.random.Generator) -> Rule
     """Orthogonal directions from Hadamard matrices and random signs: H D1 H D2 H D3.
 
     Made in O(n log d); the directions are nearly, not exactly, uniform (Yu et al., 2016). Where d
-    is no power of two the padded directions are cut to d axes, made unit again, and are nearly
-    orthogonal. Below 16 axes signs make too few directions, so they are those of `orthogonal`.
+    is no power of two the padded directions are cut to d axes and scaled to unit length: nearly
+    orthogonal. Below 16 axes there are too few sign patterns: directions are those of `orthogonal`.
     """
     _require_rotation_invariant(kernel, "OrthogonalFourier(structured=True)")
     if d < 16:
@@ -91,7 +91,7 @@ def spherical_radial(kernel: Kernel, n: int, d: int, rng: np.random.Generator) -
         nodes.append(radius * simplex @ _haar(d, d, rng))
         weights.append(np.full(d + 1, d / ((d + 1) * radius**2)))
     mass = np.concatenate(weights)[:n] / n_blocks
-    # An incomplete last block stands for a whole one.
+    # An incomplete last block gets the mass of a whole one.
     last = n - (n_blocks - 1) * (d + 1)
     mass[-last:] *= (d + 1) / last
     directions = np.concatenate(nodes)[:n] * scale
@@ -149,5 +149,5 @@ def _simplex(d: int) -> Floats:
 
 
 def _pushed(kernel: Kernel, cube: Floats) -> Rule:
-    """Points of the unit cube made into frequencies; the outermost quantiles stay finite."""
+    """Points of the unit cube mapped to frequencies; clipped so that quantiles stay finite."""
     return _equal(kernel.spectrum(np.clip(cube, 2.0**-54, 1 - 2.0**-53)))

@@ -1,4 +1,4 @@
-"""Non-negative weights by least squares over pairs of points, and exactly as many as wanted.
+"""Non-negative weights by least squares over pairs of points, on all nodes or a selection.
 
 Weights are those of cosines, k~(x, y) = sum_i a_i cos(w_i . (x - y)): one weight per mirrored pair.
 The objectives see phases, never kernels: `phases (n, m)` is X @ nodes.T, so the nodes of all groups
@@ -19,8 +19,6 @@ from ..kernels.base import Group
 from ..numerics.nnls import Solution, inverse_lengths, nonnegative_least_squares
 from ..rules import grids
 from ..rules.rule import Rule
-
-# --- objectives ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ def approximate_gram(phases: Floats, weights: Floats) -> Floats:
 def refit(phases: Floats, gram: Floats, *, start: Floats | None = None) -> Solution:
     """Non-negative weights on given nodes with the least squared error over all pairs of points.
 
-    It integrates no polynomial exactly. Nodes without use get weight 0.
+    No polynomial is integrated exactly. Nodes that do not lower the error get weight 0.
 
     Parameters
     ----------
@@ -134,16 +132,13 @@ def keep_better(
     return share * result + (1.0 - share) * start
 
 
-# --- exactly as many nodes as a budget of columns allows ------------------------------------------
-
-
 @dataclass(frozen=True)
 class Selection:
     """Nodes kept from a pool, in the pool's order, and their weights.
 
-    A weight is 0 only where no node that fits into the columns left over would lower the error: the
-    node then fills the budget and does nothing. It happens where the best non-negative weights on
-    the whole pool need fewer nodes than the budget allows; a larger pool is the remedy.
+    A weight is 0 only where no node that fits into the remaining columns would lower the error: the
+    node then fills the budget without effect. That happens where the best non-negative weights on
+    the whole pool need fewer nodes than the budget allows; a larger pool helps.
     """
 
     index: Indices  # (k,)
@@ -248,7 +243,7 @@ def _fit_on(system: System, index: Indices, start: Floats) -> Solution:
 
 
 def _filled(system: System, weights: Floats, costs: Indices, budget: int) -> Selection:
-    """Spend columns that a fit has freed on the nodes with the steepest slopes, and fit again."""
+    """Spend columns that a fit has freed on the nodes with the steepest slopes, then refit."""
     scale = inverse_lengths(np.diagonal(system.gram))
     residual = 0.0
     for _ in range(20):
@@ -300,9 +295,8 @@ def _check_selection(system: System, costs: Indices, budget: int) -> None:
         raise ValueError(f"budget={budget} buys no node; the cheapest costs {costs.min()} columns")
 
 
-# --- all groups of a kernel together ------------------------------------------------------------
 class Pool:
-    """The candidate nodes of every group of a kernel, seen as one list; their zero nodes as one."""
+    """The candidate nodes of all groups of a kernel as one list, with one zero node for all."""
 
     def __init__(self, groups: Sequence[Group], pool: Sequence[Rule]) -> None:
         self._groups = groups
@@ -331,21 +325,21 @@ class Pool:
 
     def rules(self, weights: Floats) -> list[Rule]:
         """The rule of each group under these weights, without the nodes of weight zero."""
-        made = []
+        rules = []
         by_group = np.split(weights[: self._ends[-1]], self._ends[:-1])
-        for group, nodes, own in zip(self._groups, self._nodes, by_group, strict=True):
-            used = own != 0
-            made.append(Rule(nodes[used], own[used] / group.weight))
+        for group, nodes, some in zip(self._groups, self._nodes, by_group, strict=True):
+            used = some != 0
+            rules.append(Rule(nodes[used], some[used] / group.weight))
         if self._centred and weights[-1] != 0:
-            first, d = made[0], self._nodes[0].shape[1]
-            made[0] = Rule(
+            first, d = rules[0], self._nodes[0].shape[1]
+            rules[0] = Rule(
                 np.vstack([first.nodes, np.zeros(d)]),
                 np.append(first.weights, weights[-1] / self._groups[0].weight),
             )
-        return made
+        return rules
 
     def plain_half(self, budget: int, rng: np.random.Generator) -> Floats:
-        """The pool's own weights on a random choice of its nodes that costs at most `budget`."""
+        """The pool's weights on random nodes of a total cost of at most `budget`; the same mass."""
         order = rng.permutation(len(self.costs))
         chosen = order[np.cumsum(self.costs[order]) <= budget]
         weights = np.zeros_like(self.weights)

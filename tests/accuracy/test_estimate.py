@@ -8,6 +8,8 @@ from scipy import stats
 
 import quadfeat as qf
 from quadfeat.accuracy.estimate import draw_pairs, estimate, share_beyond
+from quadfeat.constructions import randomized
+from quadfeat.kernels.stationary import Gaussian
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
@@ -137,3 +139,67 @@ def test_a_bound_for_new_rows_is_of_all_rows_and_that_for_these_rows_as_small_as
     signed = fitted("sparse-signed")
     mass = np.abs(signed.rule_.weights).sum()
     assert signed.error(near, n_pairs=200).bound == pytest.approx(1 + mass)
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_limits_hold_as_often_as_they_say(confidence):
+    rng = np.random.default_rng(0)
+    held = np.zeros(3)
+    true_rms, q90 = 0.1 * np.sqrt(1 / 3), 0.09
+    for _ in range(1000):
+        errors = 0.1 * rng.uniform(-1, 1, size=500)
+        found = estimate(errors, confidence=confidence, bound=0.1, quantiles=(0.9,))
+        held += [
+            found.rms_limit >= true_rms,
+            found.quantile_limits[0.9] >= q90,
+            share_beyond(errors, 0.08, confidence=confidence) >= 0.2,
+        ]
+    spread = 3 * np.sqrt(confidence * (1 - confidence) / 1000)
+    assert np.all(held / 1000 >= confidence - min(spread, 0.02))
+    # Quantiles and shares are exact up to the jumps of a binomial variable, so not far above.
+    assert np.all(held[1:] / 1000 <= confidence + spread + 0.03)
+
+
+def test_limits_hold_for_skewed_errors_of_a_real_map():
+    rng = np.random.default_rng(1)
+    kernel = Gaussian(0.5)
+    rule = randomized.random(kernel, 64, 3, rng)
+    X = rng.normal(size=(400, 3))
+    gaps = (X[:, None] - X[None]).reshape(-1, 3)
+    every = (kernel.at(gaps) - rule(gaps)).reshape(400, 400)
+    everyone = every[~np.eye(400, dtype=bool)]
+    true = np.sqrt((everyone**2).mean()), np.quantile(np.abs(everyone), 0.99)
+    held = np.zeros(2)
+    for _ in range(1000):
+        pairs = draw_pairs(400, 1000, rng)
+        found = estimate(every[pairs.left, pairs.right], quantiles=(0.99,))
+        held += [found.rms_limit >= true[0], found.quantile_limits[0.99] >= true[1]]
+    assert np.all(held >= 930)
+
+
+def test_the_limit_of_the_rms_is_within_twice_the_rms():
+    rng = np.random.default_rng(0)
+    found = estimate(0.03 * rng.normal(size=100_000))
+    assert found.rms_limit <= 2 * found.rms
+    proven = estimate(np.clip(1e-6 * rng.normal(size=100_000), -1e-5, 1e-5), bound=1e-5)
+    assert proven.rms_limit <= 1.1 * proven.rms
+
+
+def test_pairs_say_what_they_are_a_sample_of():
+    rng = np.random.default_rng(0)
+    few = draw_pairs(100, 50, rng)
+    assert "new rows" in few.population
+    assert len(np.unique(np.concatenate([few.left, few.right]))) == 100
+    many = draw_pairs(100, 51, rng)
+    assert many.population == "pairs of these 100 rows"
+    assert np.all(many.left != many.right)
+    text = repr(estimate([0.1, 0.2], population=many.population))
+    assert text.startswith("Estimate from 2 pairs of these 100 rows, limits at 95%")
+
+
+def test_too_few_pairs_leave_the_proven_range():
+    found = estimate([0.1, 0.2], bound=0.3)
+    assert found.rms_limit == 0.3
+    assert set(found.quantile_limits.values()) == {0.3}
+    with pytest.raises(ValueError, match="exceeds bound"):
+        estimate([0.1, 0.4], bound=0.3)

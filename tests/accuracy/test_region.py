@@ -1,0 +1,81 @@
+"""Regions hold all gaps they were made from, and are refused with advice."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from quadfeat.accuracy.bounds import Grid
+from quadfeat.accuracy.certificate import certify
+from quadfeat.accuracy.region import Region
+from quadfeat.kernels.stationary import Gaussian
+
+
+def test_the_region_of_data_holds_all_its_gaps():
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    region, gaps = Region.of(X), (X[:, None] - X[None]).reshape(-1, 3)
+    assert np.linalg.norm(gaps, axis=1).max() <= region.diameter
+    assert np.all(np.abs(gaps) <= region.box)
+    many = np.random.default_rng(0).normal(size=(3000, 3))
+    assert np.linalg.norm(many - many[:1], axis=1).max() <= Region.of(many).diameter
+
+
+def test_a_constant_column_is_no_obstacle():
+    X = np.random.default_rng(0).normal(size=(50, 2)) * [1.0, 0.0]
+    axes = (Gaussian(0.5).gauss(8),) * 2
+    assert certify(Gaussian(0.5), [Grid(axes)], Region.of(X)).value < 1.0
+
+
+def test_a_region_must_be_given_and_finite():
+    with pytest.raises(ValueError, match=r"diameter=4\.0"):
+        Region.of()
+    with pytest.raises(ValueError, match="finite"):
+        Region.of(d=2, diameter=np.inf)
+    with pytest.raises(ValueError, match="not both"):
+        Region.of(np.ones((2, 2)), diameter=1.0)
+    with pytest.raises(ValueError, match="needs d"):
+        Region.of(diameter=1.0)
+    with pytest.raises(ValueError, match="box has 3 widths and the kernel 2"):
+        Region.of(d=2, box=[1.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("value", ["a", -1, np.nan, np.inf, 1j, [1.0]])
+def test_a_diameter_that_is_none_is_named(value):
+    with pytest.raises(ValueError, match=r"diameter must be.*4\.0, got"):
+        Region.of(d=2, diameter=value)
+
+
+@pytest.mark.parametrize(
+    "value", ["ab", [1.0, -1.0], [1.0, np.inf], [1e308, 1.7e308], [1.0, 1j], [[1.0], [1, 2]]]
+)
+def test_a_box_that_is_none_is_named(value):
+    with pytest.raises(ValueError, match=r"box must be.*\[4\.0, 2\.0\], got"):
+        Region.of(d=2, box=value)
+
+
+def test_a_box_may_be_open_inside_a_ball():
+    assert Region.of(diameter=2.0, box=[1.0, np.inf]).diameter == 2.0
+    assert Region.of(d=2, diameter=0).box == (np.inf, np.inf)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_in_a_region_is_in_what_some_axes_see_of_it_and_in_that_rounded_up(seed):
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 5))
+    box = rng.uniform(0.1, 3.0, d)
+    regions = [Region.of(box=box), Region.of(d=d, diameter=2.0), Region.of(diameter=2.0, box=box)]
+    for region in regions:
+        ends = np.array(list(product((0.0, 0.5, 1.0), repeat=d))) * np.minimum(box, 2.0)
+        gaps = np.concatenate([ends, 2.0 * np.eye(d), rng.normal(size=(200, d))])
+        gaps *= np.minimum(1, region.diameter / np.maximum(np.linalg.norm(gaps, axis=1), 1e-9))[
+            :, None
+        ]
+        gaps = np.clip(gaps, -np.array(region.box), region.box)
+        axes = np.sort(rng.permutation(d)[: rng.integers(1, d + 1)])
+        part = region.on(axes)
+        for small in (part, part.rounded_up()):
+            assert np.all(np.abs(gaps[:, axes]) <= np.array(small.box) * (1 + 1e-12))
+            length = np.linalg.norm(gaps[:, axes], axis=1)
+            assert np.all(length <= small.diameter * (1 + 1e-12))
+        assert part.rounded_up().diameter <= part.diameter * 2 ** (1 / 8) * (1 + 1e-12)
+    assert regions[0].diameter == pytest.approx(np.linalg.norm(box))

@@ -1,0 +1,47 @@
+"""Grids along principal directions: mirrored, pruned to their largest weights, rotation-free."""
+
+import numpy as np
+import pytest
+
+from quadfeat.constructions import framed_grid
+from quadfeat.kernels.stationary import Gaussian
+from quadfeat.rules import grids
+
+from .expansion_laws import DATA, EPS
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 64, 101])
+@pytest.mark.parametrize("name", ["roll", "cancer5", "line", "wine"])
+def test_a_framed_grid_is_mirrored_to_the_last_bit_and_fits_its_columns(name, n):
+    X = DATA[name]
+    grid = framed_grid.framed_grid(Gaussian("median").resolve(X), X, n)
+    rule = grid.unframed
+    np.testing.assert_array_equal(rule.nodes, -rule.nodes[::-1])
+    np.testing.assert_array_equal(rule.weights, rule.weights[::-1])
+    assert (rule.weights > 0).all()
+    assert abs(rule.weights.sum() - 1) < 10 * EPS
+    assert len(rule) <= n
+    assert len(grids.fold(rule)) == (len(rule) + 1) // 2
+    assert 0 <= grid.omitted <= 1
+
+
+def test_pruning_keeps_the_largest_weights_and_errs_by_twice_what_it_omits():
+    axes = [Gaussian(1.0).gauss(n) for n in (5, 4, 3)]
+    full, pruned = grids.tensor(*axes), framed_grid._pruned(axes, 30)
+    kept = np.sort(full.weights)[::-1][:30]
+    np.testing.assert_allclose(
+        np.sort(pruned.rule.weights)[::-1] * (1 - pruned.omitted), kept, rtol=1e-12
+    )
+    assert abs(pruned.omitted - (1 - kept.sum())) < 1e-14
+    gaps = np.random.default_rng(0).normal(size=(2000, 3)) * 2
+    assert np.abs(pruned.rule(gaps) - full(gaps)).max() <= 2 * pruned.omitted + 100 * EPS
+
+
+def test_a_framed_grid_does_not_notice_a_rotation():
+    X = DATA["roll"] * [1.0, 0.4, 0.1]
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
+    first, second = (
+        framed_grid.framed_grid(Gaussian(0.5), rows, 48).unframed for rows in (X, X @ turn)
+    )
+    gaps = X[:100] - X[100:200]
+    np.testing.assert_allclose(first(gaps), second(gaps @ turn), atol=1e-9)
