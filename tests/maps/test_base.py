@@ -1,6 +1,7 @@
 """Laws of feature maps, over the tables in conftest."""
 
 import contextlib
+import inspect
 import pickle
 import re
 
@@ -174,6 +175,15 @@ def test_fit_changes_no_parameter_and_no_input(any_map, data):
     assert repr(any_map.get_params()) == before
     assert np.array_equal(data, copy)
     assert np.array_equal(np.random.get_state()[1], state)
+
+
+def test_docstrings_list_every_parameter_and_fitted_attribute(any_map, data):
+    parameters, attributes = inspect.getdoc(type(any_map)).split("Attributes\n-")
+    for name in any_map.get_params(deep=False):
+        assert f"\n{name} : " in parameters
+    for name in vars(any_map.fit(data)):
+        if name.endswith("_") and not name.startswith("_"):
+            assert f"\n{name} : " in attributes
 
 
 def test_equal_seeds_give_equal_features(any_map, data):

@@ -101,6 +101,12 @@ class KernelFeatures(FeatureMap):
     """
 
     _most_columns = 2**16  # every candidate is made that wide
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        "n_components": optional(partial(check_count, example=256)),
+        "max_components": partial(check_count, example=8192),
+        "tol": optional(partial(check_positive, example="1e-3")),
+        "criterion": partial(check_choice, choices=("rms", "max")),
+    }
 
     def __init__(
         self,
@@ -121,20 +127,13 @@ class KernelFeatures(FeatureMap):
         self.criterion = criterion
         self.random_state = random_state
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "n_components": optional(partial(check_count, example=256)),
-        "max_components": partial(check_count, example=8192),
-        "tol": optional(partial(check_positive, example="1e-3")),
-        "criterion": partial(check_choice, choices=("rms", "max")),
-    }
-
     def _check(self) -> None:
         super()._check()
         if self.tol is not None:
             if self.tol >= 1:
                 raise ValueError(
-                    f"tol={self.tol:g} is an error relative to k(0), of which nothing is left at "
-                    f"1; give a smaller one such as 1e-3"
+                    f"tol={self.tol:g} is an error relative to k(0) and must be below 1; give a "
+                    f"smaller one such as 1e-3"
                 )
             if self.tol < ROUNDING:
                 raise ValueError(
@@ -345,7 +344,7 @@ class KernelFeatures(FeatureMap):
         return self.map_.n_columns_
 
     def moved_to(self, origin: Floats) -> Self:
-        """As of every map, with `map_`, which may be used by itself."""
+        """Subtract `origin` from rows, also in `map_`, which may be used by itself."""
         self.map_.moved_to(origin)
         return super().moved_to(origin)
 

@@ -41,6 +41,9 @@ class ExpansionMap(FeatureMap):
     basis_: MercerBasis | LandmarkBasis
     _shared_fits: dict[type, Any] | None = None
 
+    _most_columns = 2**16  # takes minutes, as do 2**11 compressed columns
+    _constraints = COLUMNS
+
     def __init__(
         self,
         kernel: Kernel | None = None,
@@ -53,10 +56,6 @@ class ExpansionMap(FeatureMap):
         self.n_components = n_components
         self.compress = compress
         self.random_state = random_state
-
-    _most_columns = 2**16  # takes minutes, as do 2**11 compressed columns
-
-    _constraints = COLUMNS
 
     def _check(self) -> None:
         super()._check()

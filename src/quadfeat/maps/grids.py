@@ -63,16 +63,16 @@ class DenseGrid(FourierMap):
     (100, 144)
     """
 
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        "rule": partial(check_choice, choices=("auto", *choice.KINDS))
+    }
+
     def __init__(
         self, kernel: Kernel | None = None, *, n_points: Any = 5, rule: str = "auto"
     ) -> None:
         self.kernel = kernel
         self.n_points = n_points
         self.rule = rule
-
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "rule": partial(check_choice, choices=("auto", *choice.KINDS))
-    }
 
     def _check(self) -> None:
         super()._check()
@@ -189,17 +189,17 @@ class SparseGrid(FourierMap):
     feature_names_in_ : (n_features_in_,), names of the columns of X, if all have one
     """
 
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        "level": partial(check_count, minimum=0, maximum=_MOST_LEVELS, example=2),
+        "weights": partial(check_choice, choices=("nonnegative", "signed")),
+    }
+
     def __init__(
         self, kernel: Kernel | None = None, *, level: int = 2, weights: str = "nonnegative"
     ) -> None:
         self.kernel = kernel
         self.level = level
         self.weights = weights
-
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "level": partial(check_count, minimum=0, maximum=_MOST_LEVELS, example=2),
-        "weights": partial(check_choice, choices=("nonnegative", "signed")),
-    }
 
     def _rules(self, X: Matrix) -> list[Rule]:
         for d in {len(group.axes) for group in self._groups}:
@@ -278,6 +278,11 @@ class SubsampledGrid(FourierMap):
     feature_names_in_ : (n_features_in_,), names of the columns of X, if all have one
     """
 
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **COLUMNS,
+        "n_points": partial(check_count, maximum=_MOST_POINTS, example=5),
+    }
+
     def __init__(
         self,
         kernel: Kernel | None = None,
@@ -292,11 +297,6 @@ class SubsampledGrid(FourierMap):
         self.n_points = n_points
         self.share_groups = share_groups
         self.random_state = random_state
-
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **COLUMNS,
-        "n_points": partial(check_count, maximum=_MOST_POINTS, example=5),
-    }
 
     def _rules(self, X: Matrix) -> list[Rule]:
         make = AxisRules(("gauss", "equispaced"), reaches(X))
@@ -338,6 +338,11 @@ class PolynomiallyExact(FourierMap):
     feature_names_in_ : (n_features_in_,), names of the columns of X, if all have one
     """
 
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **COLUMNS,
+        "degree": partial(check_count, minimum=0, maximum=_MOST_DEGREES, example=2),
+    }
+
     def __init__(
         self,
         kernel: Kernel | None = None,
@@ -350,11 +355,6 @@ class PolynomiallyExact(FourierMap):
         self.degree = degree
         self.n_components = n_components
         self.random_state = random_state
-
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **COLUMNS,
-        "degree": partial(check_count, minimum=0, maximum=_MOST_DEGREES, example=2),
-    }
 
     def _rules(self, X: Matrix) -> list[Rule]:
         rng = generator(self.random_state)

@@ -62,6 +62,11 @@ class ReweightedGrid(FourierMap):
     """
 
     _most_columns = 2**12  # the solver's cost grows with the cube
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **COLUMNS,
+        "n_samples": partial(check_count, example=500),
+        "selection": partial(check_choice, choices=("prune", "l1")),
+    }
 
     def __init__(
         self,
@@ -81,12 +86,6 @@ class ReweightedGrid(FourierMap):
         self.selection = selection
         self.polish = polish
         self.random_state = random_state
-
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **COLUMNS,
-        "n_samples": partial(check_count, example=500),
-        "selection": partial(check_choice, choices=("prune", "l1")),
-    }
 
     def _check(self) -> None:
         super()._check()
@@ -237,12 +236,11 @@ class FramedGrid(FourierMap):
     """
 
     _most_columns = 2**14  # a minute or two
+    _constraints = COLUMNS
 
     def __init__(self, kernel: Kernel | None = None, *, n_components: int = 256) -> None:
         self.kernel = kernel
         self.n_components = n_components
-
-    _constraints = COLUMNS
 
     def _rules(self, X: Matrix) -> list[Rule]:
         if not isinstance(self.kernel_, Gaussian):

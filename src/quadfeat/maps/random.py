@@ -152,6 +152,11 @@ class QuasiRandomFourier(_Randomized):
     feature_names_in_ : (n_features_in_,), names of the columns of X, if all have one
     """
 
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **COLUMNS,
+        "sequence": partial(check_choice, choices=("sobol", "halton")),
+    }
+
     def __init__(
         self,
         kernel: Kernel | None = None,
@@ -166,11 +171,6 @@ class QuasiRandomFourier(_Randomized):
         self.sequence = sequence
         self.share_groups = share_groups
         self.random_state = random_state
-
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **COLUMNS,
-        "sequence": partial(check_choice, choices=("sobol", "halton")),
-    }
 
     def _draw(self) -> Draw:
         return randomized.sobol if self.sequence == "sobol" else randomized.halton
