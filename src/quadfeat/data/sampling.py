@@ -232,18 +232,6 @@ class RowSample:
         rows = SampledRows(**parts, share=np.ones(len(state["keys"])))
         return cls._like(state["limit"], state["by_class"], state["cut"], cuts, rows)
 
-    def restored(self) -> None:
-        """Raise a ValueError if the arrays of a loaded sample do not fit each other."""
-        (rows,) = self._parts
-        lengths = {len(part) for part in rows}
-        if len(lengths) != 1 or lengths == {0}:
-            raise ValueError("a sample has no rows, or parts of some")
-
-    @property
-    def n_columns(self) -> int:
-        """Columns of X, 0 before any row was added."""
-        return int(self._parts[0].X.shape[1]) if self._parts else 0
-
     @property
     def complete(self) -> bool:
         """Whether every distinct row is in the sample."""

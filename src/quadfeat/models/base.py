@@ -398,22 +398,6 @@ class KernelModel(BaseEstimator, ABC):
         W, unit = narrowed(np.atleast_2d(self.coef_).T, Z.dtype)
         return np.asarray(Z @ W, dtype=np.float64) * unit + np.atleast_1d(self.intercept_)
 
-    def restored(self) -> None:
-        """Raise a ValueError if the parts of a loaded model do not fit each other."""
-        self._check()
-        if not hasattr(self.features_, "n_features_in_"):
-            raise ValueError("the map is not fitted")
-        d = self.features_.n_features_in_
-        if self.n_features_in_ != d:
-            raise ValueError("the map has other columns")
-        if len(getattr(self, "feature_names_in_", range(d))) != d:
-            raise ValueError("feature_names_in_ is not one per column")
-        if hasattr(self, "_seen") and self._seen.n_columns != d:
-            raise ValueError("the sample has other columns")
-        shape = (self.features_.n_columns_, self._n_outputs)
-        if hasattr(self, "_sums") and self._sums.cross.shape != shape:
-            raise ValueError("the sums are those of another map")
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True

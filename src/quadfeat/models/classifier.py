@@ -313,23 +313,6 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         scores = self._scores(X)
         return probabilities(scores, self._slope if self.loss == "ridge" else 1.0)
 
-    def restored(self) -> None:
-        """Raise a ValueError if the parts of a loaded model do not fit each other."""
-        n = len(self.classes_)
-        if n < 2 or not np.array_equal(np.unique(self.classes_), self.classes_):
-            raise ValueError("the classes are not distinct and sorted")
-        if self._n_scores != (1 if n == 2 else n):
-            raise ValueError("the scores are not those of the classes")
-        super().restored()
-        if self.coef_.shape != (self._n_scores, self.features_.n_columns_):
-            raise ValueError("coef_ does not fit the map and the classes")
-        if self.intercept_.shape != (self._n_scores,):
-            raise ValueError("intercept_ is not one per score")
-        if self._factors is not None and len(self._factors) != n:
-            raise ValueError("a class has no weight")
-        if self.loss == "ridge" and not hasattr(self, "_slope"):
-            raise ValueError("the calibration is missing")
-
 
 def _n_effective(sample: Rows) -> float:
     """The effective number of distinct x in a sample (Kish, 1965)."""

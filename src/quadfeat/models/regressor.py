@@ -213,19 +213,6 @@ class KernelRegressor(RegressorMixin, KernelModel):
             )
         return self._posterior.deviations
 
-    def restored(self) -> None:
-        """Raise a ValueError if the parts of a loaded model do not fit each other."""
-        super().restored()
-        t, p, single = len(self._shift), self.features_.n_columns_, self._single
-        if single and t != 1:
-            raise ValueError("one target has several means")
-        if self.coef_.shape != ((p,) if single else (t, p)):
-            raise ValueError("coef_ does not fit the map")
-        if any(np.shape(v) != (() if single else (t,)) for v in (self.intercept_, self.noise_)):
-            raise ValueError("there is not one number per target")
-        if self._posterior is not None and len(self._posterior.feature_mean) != p:
-            raise ValueError("the posterior is that of another map")
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True

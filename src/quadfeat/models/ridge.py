@@ -70,16 +70,6 @@ class Posterior:
             root /= np.sqrt(unit)
         return cls(root, system.feature_mean, system.intercept_leverage * unit)
 
-    def restored(self) -> None:
-        """Raise a ValueError if the parts of a loaded posterior do not fit each other."""
-        p = len(self.feature_mean)
-        if self.root.shape != (p, p):
-            raise ValueError("the root of the posterior does not fit its mean")
-        if not (self.root.diagonal() > 0).all():
-            raise ValueError("the root of the posterior is singular")
-        if not self.intercept_leverage >= 0:
-            raise ValueError("a leverage is negative")
-
     def deviations(self, Z: Matrix) -> Floats:
         """Standard deviation of f / that of the noise, at rows of features, (n,)."""
         centred = np.asarray(Z, dtype=np.float64) - self.feature_mean

@@ -118,17 +118,6 @@ class NormalSums:
             sums.weight_square = sums.weight**2 / float(state["n_rows"])
         return sums
 
-    def restored(self) -> None:
-        """Raise a ValueError if the arrays of loaded sums do not fit each other."""
-        p, t = self.cross.shape
-        shapes = {"gram": (p, p), "feature_sum": (p,), "target_sum": (t,), "target_square": (t,)}
-        for name, shape in shapes.items():
-            if getattr(self, name).shape != shape:
-                raise ValueError(f"{name} of the sums is not of shape {shape}")
-        weights = [self.weight, self.weight_square]
-        if not (np.concatenate([self.gram.diagonal(), self.target_square, weights]) >= 0).all():
-            raise ValueError("a sum of squares or weights is negative")
-
     def system(
         self, *, intercept: bool, signs: Floats, copy: bool, distinct_share: float = 1.0
     ) -> RidgeSystem:
