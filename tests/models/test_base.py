@@ -259,15 +259,3 @@ def test_a_checkpoint_may_outlive_the_fit_until_the_model_is_saved(waves, tmp_pa
     checkpoint.remove()
     assert not path.exists()
     assert np.array_equal(model.coef_, clone(model).fit(*waves).coef_)
-
-
-@pytest.mark.parametrize("name", ["coef_", "n_features_in_", "_sums"])
-def test_a_model_whose_parts_do_not_fit_is_not_restored(name, waves):
-    X, y = waves
-    for model in (qf.KernelRegressor(fixed(), alpha=0.3), qf.KernelClassifier(fixed(), alpha=0.3)):
-        target = y if isinstance(model, qf.KernelRegressor) else np.digitize(y, [-1.0, 1.0])
-        model.partial_fit(X, target).restored()
-        other = clone(model).set_params(features=fixed(30)).partial_fit(X[:, :2], target)
-        setattr(model, name, getattr(other, name))
-        with pytest.raises(ValueError, match=r"coef_ does not fit|other columns|another map"):
-            model.restored()
