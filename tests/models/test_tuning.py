@@ -12,7 +12,6 @@ from quadfeat.data.sources import source
 from quadfeat.data.summary import distinct_rows
 from quadfeat.models import ridge
 from quadfeat.models.descent import Objective, fit_loss, tune_alpha
-from quadfeat.models.kernel_learning import _cheap
 from quadfeat.models.losses import Weights
 from quadfeat.models.ridge_sums import NormalSums
 from quadfeat.models.stream import Rows
@@ -88,7 +87,7 @@ def test_a_seed_that_was_given_is_kept(rng):
 
 def test_the_front_door_is_tuned_with_as_many_columns_as_it_has():
     for width, expected in ((32, 32), (1024, 1024), (10_000, 2048)):
-        cheap = _cheap(qf.KernelFeatures(n_components=width), qf.Gaussian(1.0))
+        cheap = qf.KernelFeatures(n_components=width).lighter(qf.Gaussian(1.0), 2048)
         assert cheap.n_components == expected
 
 

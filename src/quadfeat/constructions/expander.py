@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from .. import _engine
+from .._engine import dispatch
 from .._engine.plans import Expansion, MercerBasis
 from .._rows import BLOCK_ENTRIES
 from .._typing import Floats, Integers, Matrix
@@ -110,7 +110,7 @@ def _mean_squares(basis: MercerBasis, rows: Matrix, weights: Floats) -> Floats:
     for start in range(0, len(rows), size):
         block = rows[start : start + size]
         Z = np.empty((len(block), basis.n_columns))
-        _engine.mercer(block, basis, Z)
+        dispatch.mercer(block, basis, Z)
         total += np.einsum("ij,ij,i->j", Z, Z, weights[start : start + size])
     return total / weights.sum()
 

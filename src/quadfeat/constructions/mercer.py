@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .. import _engine
+from .._engine import dispatch
 from .._engine.plans import MercerBasis
 from .._rows import BLOCK_ENTRIES, WIDE, drawn
 from .._typing import Floats, Matrix
@@ -31,7 +31,7 @@ def residual(X: Matrix, basis: MercerBasis, at_zero: float) -> Floats:
     for start in range(0, len(X), rows):
         block = X[start : start + rows]
         Z = np.empty((len(block), basis.n_columns), dtype=X.dtype)
-        _engine.mercer(block, basis, Z)
+        dispatch.mercer(block, basis, Z)
         residuals[start : start + rows] -= np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
     return residuals
 
@@ -223,7 +223,7 @@ def _validation_error(
 
     def features(rows: Matrix, basis: MercerBasis) -> Floats:
         Z = np.empty((len(rows), basis.n_columns))
-        _engine.mercer(rows, basis, Z)
+        dispatch.mercer(rows, basis, Z)
         return Z
 
     def error(basis: MercerBasis) -> float:

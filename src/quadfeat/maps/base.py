@@ -10,7 +10,12 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    clone,
+)
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -221,6 +226,16 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """
         for start, rows in row_blocks(X, sparse_rows(X)):
             self._evaluate(moved(rows, self._origin, out.dtype), out[start : start + len(rows)])
+
+    def lighter(self, kernel: Kernel, most_columns: int) -> FeatureMap:
+        """An unfitted map of the same kind for another kernel, of at most so many columns.
+
+        For searches that fit many maps, such as that of a bandwidth.
+        """
+        copy = clone(self).set_params(kernel=kernel)
+        if "n_components" in copy.get_params():
+            copy.set_params(n_components=min(copy.n_components or 256, most_columns))
+        return copy
 
     def transform_blocks(self, X: Any, rows: int | None = None) -> Iterator[Matrix]:
         """The features of X, `rows` rows at a time, in one reused buffer.

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -34,10 +34,11 @@ from ..data.sources import is_blocks, source
 from ..data.summary import Summary, distinct_rows
 from ..kernels.base import Kernel
 from ..maps.base import FeatureMap
+from ..maps.chooser import KernelFeatures
 from ..numerics.blas import on_one_thread
 from .centring import far_origin
 from .cluster import open_stream
-from .kernel_learning import seeded, tune_bandwidth
+from .kernel_learning import tune_bandwidth
 from .ridge import RidgeFit, Score, fit_ridge, ridge_sums
 from .ridge_sums import NormalSums, narrowed
 from .stream import Encode, Rows, Stream
@@ -242,7 +243,7 @@ class KernelModel(BaseEstimator, ABC):
         self.tuning_ = []
         if summary.n_rows == 1 and isinstance(self.alpha, str):
             raise ValueError("1 sample is too few to choose alpha by; give alpha a number")
-        features = seeded(self.features)
+        features = _seeded(self.features)
         rows = self._weighted(summary.drawn).X
         dtype = self._precision(rows)
         origin = far_origin(rows, dtype)
@@ -432,3 +433,11 @@ def fit_keeping_checkpoint(
     At every moment the checkpoint or the saved model is on the disk.
     """
     return model._fit(X, y, sample_weight)
+
+
+def _seeded(features: FeatureMap | None) -> FeatureMap:
+    """An unfitted copy of a map; a random state of None becomes 0, so that fits repeat."""
+    copy = KernelFeatures() if features is None else clone(features)
+    if "random_state" in copy.get_params() and copy.get_params()["random_state"] is None:
+        copy.set_params(random_state=0)
+    return copy

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.base import clone
 
 from .._progress import step
 from .._typing import Floats, Matrix
 from ..kernels.stationary import Gaussian
 from ..maps.base import FeatureMap
-from ..maps.chooser import KernelFeatures
-from ..maps.expansions import HermiteMercer
-from ..maps.random import QuasiRandomFourier
 from .ridge_path import RidgePath
 from .ridge_sums import NormalSums
 from .tuning import Tried, penalties
@@ -20,15 +16,6 @@ STEPS = np.arange(-2.0, 1.25, 0.5)  # length scales from 1/4 to 2 median distanc
 _ROWS = 5000
 _COLUMNS = 2048
 _SIGNED_ROWS = 2000  # that are left out in turn for signed maps
-_SEED = 0
-
-
-def seeded(features: FeatureMap | None) -> FeatureMap:
-    """An unfitted copy of a map; a random state of None becomes 0, so that fits repeat."""
-    copy = KernelFeatures() if features is None else clone(features)
-    if "random_state" in copy.get_params() and copy.get_params()["random_state"] is None:
-        copy.set_params(random_state=_SEED)
-    return copy
 
 
 def tune_bandwidth(
@@ -54,7 +41,7 @@ def tune_bandwidth(
 
     def score(power: float) -> float:
         step("bandwidth", len(tried), len(STEPS) + 1, verbose=verbose)
-        fitted = _cheap(features, Gaussian(median / 4.0**power)).fit(rows)
+        fitted = features.lighter(Gaussian(median / 4.0**power), _COLUMNS).fit(rows)
         lowest = _lowest_score(fitted, X, Y, weight, counts)
         name = "length scale / median distance"
         tried.append(Tried(name, float(2.0**power), lowest, "likelihood of a sample"))
@@ -70,18 +57,6 @@ def tune_bandwidth(
             score(float(STEPS[i] + 0.25 * (before - after) / bend))
     best = min(tried, key=lambda trial: trial.score)
     return Gaussian(median / best.value**2), tried
-
-
-def _cheap(features: FeatureMap, kernel: Gaussian) -> FeatureMap:
-    """A map of the same kind that is quick to fit."""
-    width = features.get_params().get("n_components", 256) or 256
-    if not isinstance(features, KernelFeatures):
-        copy = clone(features).set_params(kernel=kernel)
-        if "n_components" in copy.get_params():
-            copy.set_params(n_components=min(width, _COLUMNS))
-        return copy
-    kind = QuasiRandomFourier if features.shift_invariant else HermiteMercer
-    return kind(kernel, n_components=min(width, _COLUMNS), random_state=_SEED)
 
 
 def _lowest_score(fitted: FeatureMap, X: Matrix, Y: Floats, weight: Floats, counts: bool) -> float:
