@@ -13,18 +13,18 @@ _Item = TypeVar("_Item")
 def progress(
     blocks: Iterator[_Item], *, total: int | None, label: str, verbose: bool, done: int = 0
 ) -> Iterator[_Item]:
-    """The same blocks, telling on stderr how far they are.
+    """Yield the same blocks, and report progress on stderr.
 
-    Nothing for the first second. Then on a terminal one line is rewritten, ten times a second;
-    elsewhere there is a line after 1, 2, 4, ... seconds, and one at the end.
+    Nothing in the first second. Then a terminal shows one line, rewritten ten times a second;
+    elsewhere a line is printed after 1, 2, 4, ... seconds, and at the end.
 
     Parameters
     ----------
     blocks : iterator of blocks, which have rows `X`
-    total : int or None, rows in all
+    total : int or None, the number of rows
     label : str, what is being done
-    verbose : bool, False says nothing
-    done : int, rows that were done before, as when a fit is resumed
+    verbose : bool, False prints nothing
+    done : int, rows already done, when a fit is resumed
     """
     if not verbose:
         yield from blocks
@@ -90,7 +90,7 @@ class _Meter:
 
 
 def clock(seconds: float) -> str:
-    """A duration as a person would say it.
+    """A duration for people.
 
     >>> clock(3.2), clock(75), clock(7384)
     ('3 s', '1 min 15 s', '2 h 03 min')

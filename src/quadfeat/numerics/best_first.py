@@ -1,4 +1,4 @@
-"""The largest products of factors, found best-first."""
+"""The largest products of one factor per axis, in order, by a best-first search."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ import numpy as np
 from .._typing import Floats, Indices
 
 
-# --- products, largest first ------------------------------------------------------------------
 class Product(NamedTuple):
     """One product of a group: that of `parent` times factor number `factor` of `axis`.
 
-    `parent` is a position in the order of yielding; -1 marks a group's root, all of whose
-    factors are number 0. A parent's axes come before `axis`.
+    `parent` counts products in the order they are yielded; -1 marks the root of a group, which has
+    factor 0 on every axis. The axes of a parent come before `axis`.
     """
 
     value: float
@@ -31,10 +30,10 @@ def largest_products(
 ) -> Iterator[Product]:
     """The products of one factor per axis, of every group, largest first, each exactly once.
 
-    Values are logarithms: `roots[g]` that of the group's largest product, and
-    `drop(g, axis, index)` <= 0 what taking the index-th factor instead of the 0-th costs, -inf
-    where there is none. It must fall with the index and, for index 1, with the axis. O(log p) per
-    product: each opens at most three more, none larger than itself.
+    Values are logarithms: `roots[g]` is that of the group's largest product, and
+    `drop(g, axis, index)` <= 0 is added by factor `index` in place of factor 0, -inf where there is
+    none. It must fall with the index and, for index 1, with the axis. O(log p) per
+    product: each adds at most three candidates, none larger than itself.
     """
     heap = [(-value, group, -1, -1, 0) for group, value in enumerate(roots)]
     heapq.heapify(heap)
