@@ -1,4 +1,4 @@
-"""One table of kernels and one of maps: a new row inherits every law."""
+"""Fixtures, one table of kernels and one of maps: a new row is tested by every law."""
 
 import os
 from pathlib import Path
@@ -86,7 +86,7 @@ def rng():
 
 @pytest.fixture
 def data():
-    """Two rows' kernel spans (0, 1) on this: 200 rows of 4 correlated columns."""
+    """200 rows of 4 correlated columns; the kernel of two rows spans (0, 1)."""
     generator = np.random.default_rng(1)
     return generator.normal(size=(200, 4)) @ generator.normal(size=(4, 4)) / 2
 
@@ -109,5 +109,5 @@ def pytest_runtest_makereport(item, call):
 
 @pytest.fixture
 def killed_at_the_end(monkeypatch):
-    """Fits leave their checkpoint behind, as one does that is killed in its last moment."""
+    """Fits do not remove their checkpoint, as if killed just before that."""
     monkeypatch.setattr(Checkpoint, "remove", lambda _: None)

@@ -1,4 +1,4 @@
-"""What every constructor's parameters are checked with, in `fit`."""
+"""Checks of parameters, called from `fit`: type, range, memory, random state."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check_count(
     maximum: int | None = None,
     example: int | None = None,
 ) -> int:
-    """`value` as an int if it is a whole number within the limits; else an error saying so."""
+    """`value` as an int; an error if it is not a whole number within the limits."""
     works = minimum if example is None else example
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be a whole number such as {works}, got {value!r}")
@@ -39,7 +39,7 @@ def check_count(
 
 
 def check_columns(name: str, value: int | None, most: int, maker: str) -> None:
-    """Refuse a width that `maker` could not make in minutes, before anything is computed."""
+    """Refuse more than `most` columns, which `maker` cannot compute in minutes."""
     if value is not None and value > most:
         raise ValueError(
             f"{name}={value:,} is more than {most:,} columns, the most that {maker} makes: a row "
@@ -49,7 +49,7 @@ def check_columns(name: str, value: int | None, most: int, maker: str) -> None:
 
 
 def check_declared(estimator: Any) -> None:
-    """Check what the constructor itself tells: flags by their default, and the random state."""
+    """Check parameters with a boolean default, and `random_state`."""
     for name, parameter in inspect.signature(type(estimator)).parameters.items():
         if isinstance(parameter.default, bool):
             check_flag(name, getattr(estimator, name))
@@ -72,14 +72,14 @@ def optional(constraint: Constraint) -> Constraint:
 
 
 def check_flag(name: str, value: Any) -> bool:
-    """`value` if it is True or False, or 1 or 0; else an error saying so."""
+    """`value` as a bool; an error if it is not True, False, 1 or 0."""
     if not isinstance(value, Integral | np.bool_) or value not in (0, 1):
         raise TypeError(f"{name} must be True or False, got {value!r}")
     return bool(value)
 
 
 def check_seed(name: str, value: Any) -> None:
-    """Refuse what no random numbers can be drawn from."""
+    """Refuse what is neither None, a seed, nor a NumPy generator."""
     if value is None or value is np.random:
         return
     if isinstance(value, np.random.Generator | np.random.RandomState):
@@ -94,19 +94,19 @@ def check_seed(name: str, value: Any) -> None:
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
-    """`value` if it is one of `choices`; else an error that lists them."""
+    """`value` if it is one of `choices`; an error that lists them if not."""
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
     return str(value)
 
 
 def check_positive(name: str, value: Any, *, example: str = "1.0") -> float:
-    """`value` as a float if it is a positive finite number; else an error saying so."""
+    """`value` as a float; an error if it is not a positive finite number."""
     return _number(name, value, "positive", example, lambda number: 0 < number < np.inf)
 
 
 def check_not_negative(name: str, value: Any, *, example: str = "1.0") -> float:
-    """`value` as a float if it is a finite number of at least 0; else an error saying so."""
+    """`value` as a float; an error if it is not a finite number of at least 0."""
     return _number(name, value, "non-negative", example, lambda number: 0 <= number < np.inf)
 
 
@@ -126,7 +126,7 @@ def _number(
 
 
 def check_memory(n_bytes: int, what: str, hint: str) -> None:
-    """Refuse, before anything is allocated, what cannot fit into this machine's memory."""
+    """Refuse, before allocating, an array that does not fit into this machine's memory."""
     free = _available_memory()
     if n_bytes > free:
         raise ValueError(
@@ -135,7 +135,7 @@ def check_memory(n_bytes: int, what: str, hint: str) -> None:
 
 
 def _available_memory() -> int:
-    """Bytes that can be had without swapping, within the limit of a container."""
+    """Bytes available without swapping, within the limit of the container."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     with contextlib.suppress(OSError, ValueError):
         lines = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
@@ -146,9 +146,9 @@ def _available_memory() -> int:
 
 
 def generator(random_state: Any) -> np.random.Generator:
-    """A NumPy generator from what scikit-learn calls a random state; seeds give fixed streams.
+    """A NumPy generator from a scikit-learn random state; equal seeds give equal streams.
 
-    None draws from the system, never from NumPy's global state, which stays as it was.
+    None takes entropy from the system; NumPy's global state is neither read nor changed.
     """
     if random_state is None:
         return np.random.default_rng()
@@ -160,7 +160,7 @@ def generator(random_state: Any) -> np.random.Generator:
 
 
 def with_kernel_hint(init: Callable[..., None], write: str) -> Callable[..., None]:
-    """A constructor that tells what to write to whoever gives it gamma, as other libraries do."""
+    """The constructor, which answers a `gamma`, as other libraries take it, with what to write."""
 
     @functools.wraps(init)
     def checked(self: Any, *args: Any, **parameters: Any) -> None:
@@ -177,7 +177,7 @@ def with_kernel_hint(init: Callable[..., None], write: str) -> Callable[..., Non
 
 
 def check_plain(name: str, values: Any, *, dates: bool = False) -> None:
-    """Refuse what a cast to floats would drop in silence: masks, imaginary parts, units of time.
+    """Refuse what a cast to floats would drop silently: masks, imaginary parts, units of time.
 
     Parameters
     ----------

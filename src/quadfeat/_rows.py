@@ -1,4 +1,4 @@
-"""Rows of a table, a few at a time: blocks, draws, sparse rows made dense."""
+"""Rows of X: blocks of them, reproducible samples, sparse rows as dense arrays."""
 
 from __future__ import annotations
 
@@ -11,27 +11,30 @@ from scipy import sparse
 
 from ._typing import Floats, Matrix
 
-# A covariance of more columns than this is neither stored nor diagonalised: the principal
-# directions then come from this many rows.
+# With more columns than this no covariance is stored or diagonalised: principal directions then
+# come from this many rows.
 WIDE = 2048
 
 
 def drawn(n: int, count: int) -> npt.NDArray[np.intp]:
-    """At most `count` of n rows, in order, by a seed of their own: rows may come in a cycle."""
+    """Positions of at most `count` of n rows, drawn with a fixed seed, in order.
+
+    Not every k-th row: rows may come in a cycle.
+    """
     return np.sort(np.random.default_rng(0).permutation(n)[:count])
 
 
 def spread_rows(X: Matrix, n: int) -> Floats:
-    """At most `n` rows of X, which may be sorted or come in a cycle."""
+    """At most `n` rows of X, drawn as `drawn` does, in double precision."""
     return np.asarray(X[drawn(len(X), n)], dtype=np.float64)
 
 
 BLOCK_ENTRIES = 2**19
-_SPARSE_BYTES = 2**26  # of rows that are made dense at a time
+_SPARSE_BYTES = 2**26  # of sparse rows converted to dense at a time
 
 
 def moved(X: Matrix, origin: Floats | None, dtype: Any) -> Matrix:
-    """Rows with the origin taken away in double precision, and then rounded."""
+    """X minus `origin`, subtracted in double precision and then rounded to `dtype`."""
     centred = X if origin is None else np.asarray(X, dtype=np.float64) - origin
     return np.asarray(centred, dtype=dtype)
 
@@ -45,19 +48,20 @@ def dense_rows(X: Any) -> Any:
 
 
 def corners(X: Any) -> Any:
-    """The lowest and the highest corner, (2, d), of the box that all rows of a sparse X are in."""
+    """The least and the largest value of each column of a sparse X, (2, d)."""
     ends = X.min(axis=0), X.max(axis=0)
     return np.stack([np.ravel(end.toarray()) for end in ends])
 
 
 def sparse_rows(X: Any) -> int:
-    """All rows of an array at once; of a sparse matrix, as many as make 64 MB when dense."""
+    """Rows per block: all of an array; of a sparse matrix, 64 MB of dense rows."""
     if not sparse.issparse(X):
         return max(1, X.shape[0])
     return max(1, _SPARSE_BYTES // (X.shape[1] * X.dtype.itemsize))
 
 
 def row_blocks(X: Any, rows: int) -> Iterator[tuple[int, Matrix]]:
+    """The position of its first row and the dense block, for each `rows` rows of X."""
     for start in range(0, X.shape[0], max(1, rows)):
         block = X[start : start + rows]
         yield start, block.toarray() if sparse.issparse(block) else block

@@ -1,4 +1,4 @@
-"""Names for types of arrays. Shapes are told in docstrings, beside the name."""
+"""Names for types of arrays. Shapes are given in docstrings, beside the name."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.floating[Any]]  # float32 or float64, as X is
 Indices = npt.NDArray[np.intp]  # positions in an array
-Integers = npt.NDArray[np.int64]  # the same where C++ or a file holds them
+Integers = npt.NDArray[np.int64]  # positions of fixed size, for C++ and files
 Mask = npt.NDArray[np.bool_]
 
 Axes = Indices  # columns of X
 Subsets = Sequence[Axes]
-Profile = Callable[[Floats], Floats]  # a function of the gap, or of the frequency, on one axis
+Profile = Callable[[Floats], Floats]  # a function of the gap or of the frequency, on one axis

@@ -1,4 +1,4 @@
-"""The laws of kernels, shipped: run them on a kernel of your own."""
+"""The laws that every kernel must keep; run them on a kernel that you wrote."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .numerics.cosine_transform import CosineTransform
 
 
 def check_kernel(kernel: Kernel, *, n_features: int = 2, random_state: int = 0) -> None:
-    """Raise AssertionError, saying which, if `kernel` breaks a law that quadfeat relies on.
+    """Raise an AssertionError that names the law if `kernel` breaks one that quadfeat relies on.
 
     The Gram matrix is symmetric, positive semi-definite, shift-invariant and has k(0) on its
     diagonal; samples of the spectrum average to the kernel (within 5 standard errors); where the

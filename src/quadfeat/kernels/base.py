@@ -17,7 +17,7 @@ from ..numerics import panels
 from ..rules import gauss
 from ..rules.rule import Axis, Rule, axis_key
 
-MOST_DERIVATIVES = 16  # of k, that bounds are known of
+MOST_DERIVATIVES = 16  # of k, the highest with a bound
 Stored = dict[str, str] | None
 
 
@@ -34,10 +34,10 @@ class Kernel(BaseEstimator):
 
     To add one: store the parameters in `__init__`, write `profile` (k on one axis, k(0) = 1) and
     `density` (its spectrum, of mass 1). Everything else follows for the product over axes, and
-    `quadfeat.testing.check_kernel` tells whether the two belong together.
+    `quadfeat.testing.check_kernel` checks that the two are a Fourier pair.
     """
 
-    # The classes of sums, products and multiples: kernels themselves, named by `composite`.
+    # The classes of sums, products and multiples, set by `composite`, which imports this file.
     _sum: ClassVar[type[Any]]
     _product: ClassVar[type[Any]]
     _scaled: ClassVar[type[Any]]
@@ -49,7 +49,7 @@ class Kernel(BaseEstimator):
     edges: Floats = np.zeros(0)  # frequencies that the panels of a density with peaks start from
 
     def __repr__(self) -> str:
-        # scikit-learn's takes twice as long for every product inside another.
+        # scikit-learn's takes twice as long for every level of nesting.
         defaults = inspect.signature(type(self)).parameters
         given = {name: repr(value) for name, value in self.get_params(deep=False).items()}
         changed = [
@@ -83,11 +83,11 @@ class Kernel(BaseEstimator):
         return self
 
     def axes(self, d: int) -> list[Axis]:
-        """All d of them, equal ones the same object, so that work on them is shared."""
+        """The kernels of all d axes; equal ones are one object, so that work on them is shared."""
         known: dict[Any, Axis] = {}
         return [known.setdefault(axis_key(axis), axis) for axis in map(self.axis, range(d))]
 
-    # --- one axis: facts that proofs rest on
+    # --- one axis: facts that proofs need
     @property
     def decreasing(self) -> bool:
         """Whether `profile` is known to fall with |u|."""
@@ -111,8 +111,8 @@ class Kernel(BaseEstimator):
     def derivative_bounds(self) -> Floats:
         """Bounds of |k^(p)(u)| over u > 0 for p = 0..16; inf where none is known.
 
-        Spectral moments: of even order themselves, of odd order by Cauchy and Schwarz. Kernels that
-        are smooth but at zero have closed forms.
+        By spectral moments: of even order directly, of odd order by Cauchy and Schwarz. Kernels
+        that are smooth except at zero have closed forms.
         """
         bounds = self.spectral_moments() * (1 + 1e-9)
         bounds[1::2] = np.sqrt(bounds[:-1:2] * bounds[2::2])
@@ -120,7 +120,7 @@ class Kernel(BaseEstimator):
 
     # --- all axes
     def resolve(self, X: Floats, subsets: Subsets | None = None) -> Self:
-        """This kernel with parameters that depend on the data made numbers, all of them checked."""
+        """This kernel with checked parameters; "scale" and "median" become numbers, from X."""
         return self
 
     def restrict(self, axes: Axes) -> Kernel:
@@ -154,7 +154,7 @@ class Kernel(BaseEstimator):
         return d
 
     def spectrum(self, U: Floats) -> Floats:
-        """Uniform numbers (n, cube(d)) made into frequencies (n, d)."""
+        """Frequencies (n, d) from uniform numbers (n, cube(d))."""
         return np.column_stack(
             [_numeric(self.axis(i)).quantile(U[:, i]) for i in range(U.shape[1])]
         )
@@ -187,7 +187,7 @@ class Kernel(BaseEstimator):
     def __call__(self, X: Any, Y: Any = None) -> Floats:
         """The exact Gram matrix, (len(X), len(Y)).
 
-        A kernel with "scale" or "median" is that of the rows of X; for another Y it is refused.
+        "scale" and "median" are computed from X; a Y other than X is then refused.
         """
         X = check_array(X, dtype=np.float64)
         Y = X if Y is None else check_array(Y, dtype=np.float64)
@@ -253,7 +253,7 @@ class Kernel(BaseEstimator):
 
 
 def _gauss_rule(axis: Axis, n: int) -> Rule | None:
-    """The Gauss rule, which is exact for the moments; None for a tail it takes for too heavy."""
+    """The Gauss rule of at most n nodes, exact for the moments; None if the tail is heavy."""
     try:
         return axis.gauss(n)
     except (NoMoments, NoDensity):
@@ -280,6 +280,3 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         return len(one) == len(other) and all(map(same, one, other))
     return bool(np.array_equal(one, other))
-
-
-# --- axes of a kernel ---------------------------------------------------------------------------

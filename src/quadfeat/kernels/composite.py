@@ -21,44 +21,44 @@ from .base import Group, Kernel, Stored
 
 
 def convolution(one: Axis, two: Axis) -> Profile:
-    """The density of the sum of two frequencies, on panels that both densities are smooth on."""
+    """The density of the sum of two frequencies, integrated where both densities are smooth."""
     (left, f), (right, g) = (
         (axis.edges if len(axis.edges) else search(axis.density).edges, axis.density)
         for axis in (one, two)
     )
     rows = max(1, 2**20 // (POINTS * (2 * len(left) + len(right))))
 
-    def some(omega: Floats) -> Floats:
+    def at(omega: Floats) -> Floats:
         moved = [np.abs(omega[:, None] - left), omega[:, None] + left]
         ends = np.concatenate([np.tile(right, (len(omega), 1)), *moved], axis=1)
         ends = np.sort(np.minimum(ends, right[-1]), axis=1)
         middle, radius = (ends[:, 1:] + ends[:, :-1]) / 2, (ends[:, 1:] - ends[:, :-1]) / 2
-        found = np.zeros(len(omega))
+        total = np.zeros(len(omega))
         for x, w in zip(*legendre(np.array([-1.0, 1.0])), strict=True):
             v = middle + radius * x
             both = f(np.abs(omega[:, None] - v)) + f(omega[:, None] + v)
-            found += w * (radius * g(v) * both).sum(axis=1)
-        return found
+            total += w * (radius * g(v) * both).sum(axis=1)
+        return total
 
     def density(omega: Floats) -> Floats:
         parts = np.array_split(np.abs(omega), len(omega) // rows + 1)
-        return np.concatenate([some(part) for part in parts])
+        return np.concatenate([at(part) for part in parts])
 
     return density
 
 
-_MOST_PARTS = 250  # so that a chain of them is within the depth that Python can call
+_MOST_PARTS = 250  # a chain of so many is within the recursion limit of Python
 
 
-def _check_parts(made: Kernel, **parts: Any) -> None:
-    """Whether what a kernel is made of are kernels, and not astronomically many."""
+def _check_parts(whole: Kernel, **parts: Any) -> None:
+    """Refuse parts that are not kernels, and a kernel of more than 250 parts."""
     for name, part in parts.items():
         if not isinstance(part, Kernel):
             raise TypeError(
-                f"{name} of {type(made).__name__} must be a Kernel such as Gaussian(1.0), "
+                f"{name} of {type(whole).__name__} must be a Kernel such as Gaussian(1.0), "
                 f"got {part!r}"
             )
-    if (size := _size(made, {})) > _MOST_PARTS:
+    if (size := _size(whole, {})) > _MOST_PARTS:
         raise ValueError(
             f"a kernel may be made of {_MOST_PARTS} kernels, got one of {size:,}; write products "
             f"of equal ones as one, such as Gaussian(3 * gamma) for a cube, and sums as Anova"
@@ -66,15 +66,14 @@ def _check_parts(made: Kernel, **parts: Any) -> None:
 
 
 def _size(kernel: Kernel, known: dict[int, int], depth: int = 0) -> int:
-    """Of how many kernels a kernel is made; one that is named twice is counted twice."""
+    """The number of kernels in a kernel; one that is used twice counts twice."""
     if id(kernel) not in known:
         parts = [part for part in vars(kernel).values() if isinstance(part, Kernel)]
-        deep = depth > _MOST_PARTS  # far enough: it has as many parts
+        deep = depth > _MOST_PARTS  # too many parts already
         known[id(kernel)] = 1 if deep else sum(_size(p, known, depth + 1) for p in parts) or 1
     return known[id(kernel)]
 
 
-# --- sums and products -------------------------------------------------------------------------
 class Sum(Kernel):
     """left + right: the groups of both."""
 
@@ -181,14 +180,14 @@ class Product(Kernel):
 
 
 class _Placed(NamedTuple):
-    """A one-group kernel and where its axes lie among those of the product."""
+    """A kernel of one group, and the positions of its axes among those of the product."""
 
     kernel: Kernel
     axes: Axes
 
 
 class _ProductTerm(Kernel):
-    """The product of two one-group kernels, which may look at different axes."""
+    """The product of two kernels of one group, which may have different axes."""
 
     def __init__(self, left: _Placed, right: _Placed) -> None:
         self.left = left
@@ -226,9 +225,9 @@ class _ProductTerm(Kernel):
         return nodes
 
     def group_gram(self, X: Floats, Y: Floats) -> Floats:
-        (left, some), (right, others) = self.left, self.right
-        return left.group_gram(X[:, some], Y[:, some]) * right.group_gram(
-            X[:, others], Y[:, others]
+        (left, first), (right, second) = self.left, self.right
+        return left.group_gram(X[:, first], Y[:, first]) * right.group_gram(
+            X[:, second], Y[:, second]
         )
 
     def group_at(self, gaps: Floats) -> Floats:
@@ -254,8 +253,8 @@ class ProductAxis(Kernel):
         left, right = self.left.edges, self.right.edges
         if not len(left) or not len(right):
             return np.union1d(left, right)
-        # Peaks at p and q make one at p + q and one at |p - q|.
-        p, q = (some[1:][np.diff(some) < 0.4 * some[1:]] for some in (left, right))
+        # Peaks at p and q give one at p + q and one at |p - q|.
+        p, q = (ends[1:][np.diff(ends) < 0.4 * ends[1:]] for ends in (left, right))
         sums, gaps = p[:, None] + q, np.abs(p[:, None] - q)
         return np.unique(np.concatenate([left, right, sums.ravel(), gaps.ravel()]))
 
@@ -286,7 +285,7 @@ class ProductAxis(Kernel):
 
     @cached_property
     def _convolution(self) -> Profile:
-        # A profile that is known as an integral has the rounding of one, however far it falls.
+        # A profile computed as an integral has an absolute rounding error, however far it falls.
         if isinstance(self.left, ProductAxis) or isinstance(self.right, ProductAxis):
             raise NoDensity(
                 "a product of three or more kernels, one of which is Smoothed or Spectral, has "

@@ -1,4 +1,4 @@
-"""Kernels by their spectrum: a density of one's own, and smoothed kernels."""
+"""Kernels by a density: `Spectral`, which takes yours, and `Smoothed`, which damps another's."""
 
 from __future__ import annotations
 
@@ -19,20 +19,18 @@ from .composite import ProductAxis
 from .stationary import Gaussian
 
 
-# --- made of other kernels ---------------------------------------------------------------------
 class Spectral(Kernel):
-    """The product kernel of your own spectrum: `density`, an even function of frequency.
+    """The product kernel of a spectrum that you give: `density`, an even function of frequency.
 
-    The kernel is its cosine transform, found numerically to about 1e-13. To find all of it, the
-    density is searched for peaks; its mass over the real line must be 1, which tells whether any
-    was missed.
+    The kernel is its cosine transform, computed to about 1e-13. The density is searched for peaks;
+    its mass over the real line must be 1, so a missed peak is noticed.
 
     Parameters
     ----------
     density : function of an array of frequencies
     peaks : sequence of float, default None
-        Frequencies at which the density is narrow. A peak is found without that unless it is
-        thousands of times narrower than the frequency it is at.
+        Frequencies of narrow peaks. Needed only for peaks thousands of times narrower than their
+        frequency; others are found.
 
     Examples
     --------
@@ -58,7 +56,7 @@ class Spectral(Kernel):
 
 
 class SpectralAxis(Kernel):
-    """One axis of `Spectral`, searched."""
+    """One axis of `Spectral`, with the panels that hold its mass."""
 
     def __init__(self, raw: Any, peaks: Any = None) -> None:
         self.raw = raw
@@ -77,11 +75,11 @@ class SpectralAxis(Kernel):
                 "density must have a finite mass, but it grows near 0 or falls far out no faster "
                 "than 1 / |omega|, or nearly so; 1 / (pi * (1 + omega**2)) would work"
             )
-        found = search(self._raw, named)
-        panels.check_mass(found.mass)
-        self._mass, self.edges = found.mass, found.edges
-        # A mass of 1 - m that was missed moves the kernel by up to 2 m.
-        self.uncertainty = 2 * abs(found.mass - 1) + found.error
+        spectrum = search(self._raw, named)
+        panels.check_mass(spectrum.mass)
+        self._mass, self.edges = spectrum.mass, spectrum.edges
+        # A missed mass of m moves the kernel by up to 2 m.
+        self.uncertainty = 2 * abs(spectrum.mass - 1) + spectrum.error
         self._transform = CosineTransform(self._raw, self.edges)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -171,7 +169,8 @@ class Smoothed(Kernel):
     def introduced_error(self, diameter: float, d: int = 1) -> float:
         """The largest |kernel - smoothed| over gaps of up to `diameter` on each of `d` axes.
 
-        Seen on a fine mesh of one axis, times d: for a product, errors at most add up.
+        The largest difference on a fine mesh of one axis, summed over axes: errors of a product at
+        most add up.
         """
         gap = np.linspace(0.0, check_positive("diameter", diameter), 2001)
         per_axis = [
@@ -182,7 +181,7 @@ class Smoothed(Kernel):
 
 
 _GONE = 38.7  # exp(-w^2 / 2) is 0 in doubles
-_LEAST = 1e-4  # of a spectrum that has an error of 1e-16, so that what is left has one of 1e-12
+_LEAST = 1e-4  # mass left of a spectrum with an error of 1e-16, for a relative error of 1e-12
 
 
 class SmoothedAxis(Kernel):
@@ -192,10 +191,10 @@ class SmoothedAxis(Kernel):
         self.base = base
         self.width = width
         if isinstance(base, Kernel) and not (base.unimodal or isinstance(base, ProductAxis)):
-            # What is left of the spectrum may have any mass; all of it must have mass 1.
+            # The damped spectrum may have any mass; the whole one must have mass 1.
             whole = CosineTransform(base.density, base.edges)(np.zeros(1))
             panels.check_mass(float(whole[0]))
-        # exp(-width^2 w^2 / 2) is no number beyond: octaves up to there hold all there is.
+        # exp(-width^2 w^2 / 2) is 0 beyond: octaves up to there hold all of the mass.
         octaves = _GONE / width * 2.0 ** -np.arange(40.0)
         self.edges = np.union1d(base.edges[base.edges < octaves[0]], np.append(octaves, 0.0))
         self._transform = CosineTransform(self._damped, self.edges)

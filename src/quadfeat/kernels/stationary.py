@@ -19,7 +19,6 @@ from ..rules.rule import Axis, Rule
 from .base import MOST_DERIVATIVES, Kernel, Stored
 
 
-# --- kernels with a gamma ----------------------------------------------------------------------
 class _GammaKernel(Kernel):
     """A kernel whose scale is `gamma`: a number, one per axis, "scale" or "median"."""
 
@@ -51,7 +50,7 @@ class _GammaKernel(Kernel):
         return resolved
 
     def _scale(self, X: Floats, subsets: Subsets) -> float:
-        """As scikit-learn: 1 / (columns * variance), of a group on average."""
+        """As scikit-learn: 1 / (columns * variance), averaged over subsets."""
         columns = float(np.mean([len(axes) for axes in subsets]))
         mean, spread = _column_moments(X)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -68,8 +67,8 @@ class _GammaKernel(Kernel):
         """The gamma at which the median distance between rows is one length scale."""
         rng = np.random.default_rng(0)
         rows = X[rng.choice(len(X), size=min(len(X), 1000), replace=False)]
-        some = rng.choice(len(subsets), size=min(len(subsets), 16), replace=False)
-        distance = np.concatenate([pdist(rows[:, subsets[i]], self._metric) for i in some])
+        sample = rng.choice(len(subsets), size=min(len(subsets), 16), replace=False)
+        distance = np.concatenate([pdist(rows[:, subsets[i]], self._metric) for i in sample])
         if not np.isfinite(distance).all():
             raise ValueError("gamma='median' needs distances that do not overflow; standardise X")
         if not distance.any() and (rows != rows[0]).any():
@@ -110,7 +109,7 @@ class _GammaKernel(Kernel):
 
 
 def _check_gamma(gamma: Any) -> float:
-    """A positive number whose square and root are numbers too."""
+    """`gamma` as a positive float whose square neither overflows nor underflows."""
     if check_positive("gamma", gamma) > 1e150 or gamma < 1e-150:
         raise ValueError(f"gamma must be between 1e-150 and 1e150, got {gamma!r}; standardise X")
     return float(gamma)
@@ -193,9 +192,9 @@ _NEAR = 16.0  # squared length scales
 def _squared_distances(X: Floats, Y: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
     """|x - y|^2 for rows in length scales, (n, m), and which rows of X it is right for.
 
-    |x|^2 + |y|^2 - 2 x . y is one matrix product, many times faster than differences, but it has
-    the rounding of the lengths: about 1e-14 for rows of X near the mean of Y, where exp(-it) can be
-    seen. X and Y are overwritten, because copies of wide rows take as long as the product.
+    |x|^2 + |y|^2 - 2 x . y is one matrix product, many times faster than differences, but rounds
+    like the lengths: by about 1e-14 for rows of X near the mean of Y, where exp(-|x - y|^2) is not
+    small. X and Y are overwritten: copying wide rows takes as long as the product.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         centre = Y.mean(axis=0)
@@ -206,7 +205,7 @@ def _squared_distances(X: Floats, Y: Floats) -> tuple[Floats, npt.NDArray[np.boo
         square += x_square[:, None]
         square += y_square
     np.maximum(square, 0.0, out=square)
-    square[:, np.isinf(y_square)] = np.inf  # and not the difference of two infinities
+    square[:, np.isinf(y_square)] = np.inf  # not the NaN of inf - inf
     return square, x_square <= _NEAR
 
 

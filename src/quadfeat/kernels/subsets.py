@@ -1,7 +1,7 @@
-"""Kernels: k(x - y), its spectrum, and which groups of axes it sums over.
+"""Sums over subsets of axes: Anova and Convolution; and a kernel per axis.
 
-A kernel with one group is the product over axes of one-dimensional kernels (or, for `Matern`, an
-isotropic one) with k(0) = 1. ANOVA, convolution and sums are lists of such groups with weights.
+A kernel with one group is a product over axes of one-dimensional kernels (or an isotropic `Matern`)
+with k(0) = 1. ANOVA, convolution and sums are lists of such groups with weights.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from .base import Group, Kernel, Stored
 from .stationary import Gaussian
 
 
-# --- sums over groups of axes --------------------------------------------------------------------
 class AxisKernels(Kernel):
     """The product of a different one-dimensional kernel for each axis."""
 
@@ -66,7 +65,7 @@ class _SubsetKernel(Kernel):
 
     @property
     def degree(self) -> int:
-        """In how many subsets the busiest axis is (the paper's Delta)."""
+        """The most subsets that share an axis (the paper's Delta)."""
         return int(np.unique(np.concatenate(self._subsets()), return_counts=True)[1].max())
 
     @property
@@ -105,7 +104,7 @@ class Anova(_SubsetKernel):
     Parameters
     ----------
     base : Kernel or list of one Kernel per axis
-        The kernel of each subset. "scale" and "median" look at the subsets' own axes and give one
+        The kernel of each subset. "scale" and "median" look at the axes of the subsets and give one
         gamma for all of them.
     subsets : sequence of sequences of column numbers
     weights : sequence of positive numbers, one per subset; default all 1
@@ -145,18 +144,20 @@ class Anova(_SubsetKernel):
                 f"of {size} of {n_features} axes, got {n_subsets}"
             )
         check_seed("random_state", random_state)
-        # None draws from the system: NumPy's global state stays as it was.
+        # None takes entropy from the system; NumPy's global state is not touched.
         rng = RandomState() if random_state is None else check_random_state(random_state)
-        found: dict[tuple[int, ...], None] = {}
-        while len(found) < n_subsets:
-            found[tuple(sorted(rng.choice(n_features, size=size, replace=False).tolist()))] = None
-        return cls(Gaussian("scale") if base is None else base, [list(s) for s in found])
+        distinct: dict[tuple[int, ...], None] = {}
+        while len(distinct) < n_subsets:
+            distinct[tuple(sorted(rng.choice(n_features, size=size, replace=False).tolist()))] = (
+                None
+            )
+        return cls(Gaussian("scale") if base is None else base, [list(s) for s in distinct])
 
     def _subsets(self) -> list[Axes]:
         wrong = TypeError(
             f"subsets must be lists of column numbers such as [[0, 1], [2]], got {self.subsets!r}"
         )
-        # One that can be read only once, or has no order, would not be the same the next time.
+        # An iterator, or a set, could differ the next time it is read.
         if not isinstance(self.subsets, Sequence | np.ndarray) or isinstance(self.subsets, str):
             raise wrong
         try:
@@ -181,12 +182,12 @@ class Anova(_SubsetKernel):
 
     def resolve(self, X: Floats, subsets: Subsets | None = None) -> Self:
         d = X.shape[1]
-        own = self._subsets()
-        _check_subsets(own, d)
-        if len(self._weights()) != len(own):
-            raise ValueError(f"weights has {len(self.weights)} values for {len(own)} subsets")
+        axes = self._subsets()
+        _check_subsets(axes, d)
+        if len(self._weights()) != len(axes):
+            raise ValueError(f"weights has {len(self.weights)} values for {len(axes)} subsets")
         if isinstance(self.base, Kernel):
-            return type(self)(self.base.resolve(X, own), self.subsets, self.weights)
+            return type(self)(self.base.resolve(X, axes), self.subsets, self.weights)
         if not isinstance(self.base, Sequence) or isinstance(self.base, str):
             raise TypeError(f"base must be a Kernel such as Gaussian(1.0), got {self.base!r}")
         if len(self.base) != d:
@@ -225,7 +226,7 @@ class Convolution(_SubsetKernel):
 
     `shape` is (length,), (height, width) or (height, width, channels); X has one column per entry,
     in C order. `window` and `stride` are one number, or one per direction. `base` defaults to
-    `Gaussian("scale")` on the windows' own axes.
+    `Gaussian("scale")`, which looks at the axes of the windows.
 
     >>> Convolution((28, 28), 5).size
     576

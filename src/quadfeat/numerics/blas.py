@@ -1,4 +1,4 @@
-"""One policy for the threads of BLAS: one for each product, and large ones shared by our own.
+"""One policy for BLAS threads: BLAS runs on one, and large products are shared among ours.
 
 NumPy and SciPy each bring an OpenBLAS with threads of its own, which wait for work by spinning. In
 small factorisations they take the cores from each other and from whatever else runs: on a busy
@@ -24,31 +24,32 @@ Answer = TypeVar("Answer")
 Item = TypeVar("Item")
 Matrix = npt.NDArray[Any]
 Sizes = list[tuple[Any, int]]  # of pools, each a controller of threadpoolctl's
-_PARTS = 8  # of a product at most, of so many rows at least; below so much work there is one
-_PART_ROWS = 256
-_SHARED_WORK = 2**24
+_PARTS = 8  # of a product, at most
+_PART_ROWS = 256  # of a part, at least
+_SHARED_WORK = 2**24  # multiply-adds from which a product is split
 
 
 class _Pools:
     """The thread pools of BLAS.
 
-    Their sizes are settings of the whole process, set to one while there are users, and back when
-    the last has left; or, where they are made of OpenMP's threads, settings of a Python thread.
+    Pool sizes are settings of the whole process: set to one while there are users, and restored
+    when the last one leaves. Pools of OpenMP threads have a setting per Python thread instead.
     """
 
     def __init__(self) -> None:
-        import scipy.linalg  # noqa: F401  # its BLAS must be loaded to be found
+        import scipy.linalg  # noqa: F401  # loads its BLAS, for the controller to see
         from threadpoolctl import ThreadpoolController
 
-        found = ThreadpoolController().select(user_api="blas").lib_controllers
-        layers = [getattr(each, "threading_layer", "") for each in found]
-        self._common = [each for each, kind in zip(found, layers, strict=True) if kind != "openmp"]
-        self._own = [each for each in found if each not in self._common]
+        libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+        layers = [getattr(library, "threading_layer", "") for library in libraries]
+        pairs = list(zip(libraries, layers, strict=True))
+        self._per_process = [library for library, layer in pairs if layer != "openmp"]
+        self._per_thread = [library for library, layer in pairs if layer == "openmp"]
         # A signal or the garbage collector may leave a region while the same thread enters one.
         self._lock = threading.RLock()
-        # Regions, the Python threads that are in them, and what those go back to.
+        # Of each region: its Python thread, and the sizes to restore in that thread.
         self._users: dict[object, tuple[int, Sizes]] = {}
-        self._sizes: Sizes = []  # what the process goes back to
+        self._sizes: Sizes = []  # to restore in the process
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(
                 before=self._lock.acquire,
@@ -59,38 +60,40 @@ class _Pools:
     def enter(self, user: object) -> None:
         with self._lock:
             first = not self._users
-            if first and not self._sizes:  # none are left from where an interrupt cut `leave`
-                self._sizes = _sizes(self._common)
-            self._users[user] = threading.get_ident(), _sizes(self._own)
+            if (
+                first and not self._sizes
+            ):  # else an interrupt stopped `leave` before it restored them
+                self._sizes = _sizes(self._per_process)
+            self._users[user] = threading.get_ident(), _sizes(self._per_thread)
             self.limit()
             if first:
                 _set([(library, 1) for library, _ in self._sizes])
 
     def leave(self, user: object) -> None:
-        """Also of a user who was interrupted while entering."""
+        """Also for a user who was interrupted in `enter`."""
         with self._lock:
-            _, own = self._users.get(user, (0, []))
-            _set(own)
+            _, sizes = self._users.get(user, (0, []))
+            _set(sizes)
             self._users.pop(user, None)
             if not self._users:
                 _set(self._sizes)
                 self._sizes = []
 
     def limit(self) -> None:
-        """One thread for what this Python thread has of its own."""
-        _set([(library, 1) for library in self._own])
+        """One BLAS thread in the pools that are settings of this Python thread."""
+        _set([(library, 1) for library in self._per_thread])
 
     def spare(self) -> int:
-        """Threads for one user to share work among; 1 where others have work of their own."""
+        """Threads that one user may use; 1 while several Python threads are in regions."""
         with self._lock:
             users = list(self._users.values())
             if len({ident for ident, _ in users}) > 1:
                 return 1
-            every = [self._sizes, *(own for _, own in users)]
-            return max((size for sizes in every for _, size in sizes), default=1)
+            restored = [self._sizes, *(sizes for _, sizes in users)]
+            return max((size for sizes in restored for _, size in sizes), default=1)
 
     def _forked(self) -> None:
-        """A child has none of the threads that were in a region, and is in none itself."""
+        """In a forked child none of the threads exist that were in regions: restore the sizes."""
         self._users.clear()
         _set(self._sizes)
         self._sizes = []
@@ -98,7 +101,7 @@ class _Pools:
 
 
 def _sizes(libraries: list[Any]) -> Sizes:
-    return [(each, size) for each in libraries if (size := each.num_threads or 1) > 1]
+    return [(library, n) for library in libraries if (n := library.num_threads or 1) > 1]
 
 
 def _set(sizes: Sizes) -> None:
@@ -112,24 +115,24 @@ def _set(sizes: Sizes) -> None:
 
 
 _creating = threading.Lock()
-_made: list[_Pools] = []
+_instance: list[_Pools] = []  # at most one
 
 
 def _pools() -> _Pools:
-    """The pools, found at the first fit."""
-    if not _made:
+    """The pools, looked up at the first fit."""
+    if not _instance:
         with _creating:
-            if not _made:
-                _made.append(_Pools())
-    return _made[0]
+            if not _instance:
+                _instance.append(_Pools())
+    return _instance[0]
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
     """BLAS and LAPACK on one thread.
 
-    Regions may be nested, and be entered by several Python threads at once; the last to leave
-    restores what was. Enters and leaves in microseconds.
+    Regions may be nested, and entered by several Python threads at once; the last to leave restores
+    the sizes. Takes microseconds.
 
     >>> with one_thread():
     ...     pass
@@ -147,7 +150,7 @@ def one_thread() -> Iterator[None]:
 
 
 def on_one_thread(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
-    """The function within `one_thread`; can be pickled where the function can."""
+    """A decorator: run the function within `one_thread`. Can be pickled if the function can."""
 
     @functools.wraps(function)
     def wrapped(*args: Given.args, **options: Given.kwargs) -> Answer:
@@ -161,9 +164,9 @@ def on_one_thread(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
 def share(function: Callable[[Item], object], items: Iterable[Item]) -> None:
     """Call a function of each item, on as many threads as BLAS would have had.
 
-    Each item is taken by whichever thread is free, so none waits for another that a busy machine
-    has stopped. What a call writes must be its own; then the answer has the same bits for any
-    number of threads. On the caller's thread alone where other Python threads are in fits.
+    The next item goes to whichever thread is free, so none waits for one that a busy machine has
+    paused. Calls must not write to the same memory; results then have the same bits for any number
+    of threads. Only the caller's thread works while other Python threads are in fits.
 
     >>> squares = [0] * 3
     >>> share(lambda i: squares.__setitem__(i, i**2), range(3))
@@ -191,7 +194,7 @@ def share(function: Callable[[Item], object], items: Iterable[Item]) -> None:
     others: list[threading.Thread] = []
     try:
         for _ in range(min(pools.spare(), len(waiting)) - 1):
-            # What the caller's thread does about overflow, say, the others do as well.
+            # Context variables, such as NumPy's handling of overflow, are those of the caller.
             context = contextvars.copy_context()
             other = threading.Thread(target=context.run, args=(help_out,), daemon=True)
             try:

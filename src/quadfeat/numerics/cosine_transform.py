@@ -1,4 +1,4 @@
-"""Cosine transforms, quantiles and tails of densities on the frequency axis."""
+"""Cosine transforms of even functions: from a density to its profile, and back."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from .._typing import Floats, Profile
 from .panels import NO_EDGES, end_of_peaks, find_cutoff, legendre, median_frequency, refined, scan
 
 
-# --- transforms between profile and density -----------------------------------------------------
 class CosineTransform:
     """The integral of function(t) cos(t * at) over the real line, for an even function.
 
     Light tails: Gauss-Legendre panels short enough for the fastest cosine. Heavy tails: the sum
-    over half-waves, extrapolated. More than a few hundred points are read off a Chebyshev
-    interpolant. What is made for one reach serves every smaller one. `edges` are panels known to
-    hold all of the function, for one with peaks.
+    over half-waves, extrapolated. More than 400 points are read off a Chebyshev interpolant. What
+    is computed up to the largest `at` is cached for smaller ones. `edges` are panels that hold all
+    of the function, for one with peaks.
     """
 
     def __init__(self, function: Profile, edges: Floats = NO_EDGES) -> None:
@@ -48,7 +47,7 @@ def _interpolant(function: Profile, reach: float) -> Profile:
     return function
 
 
-_FASTEST = 1e6  # radians that a cosine may turn through on the panels
+_FASTEST = 1e6  # radians, the most that a cosine turns through over all panels
 
 
 def _light_transform(function: Profile, reach: float, edges: Floats) -> Profile | None:
@@ -68,7 +67,7 @@ def _light_transform(function: Profile, reach: float, edges: Floats) -> Profile 
 
 
 def _short(edges: Floats, cutoff: float, reach: float) -> Floats:
-    """Panels up to the cut-off, at least sixteen, on which a cosine turns through 8 at most."""
+    """At least 16 panels up to the cut-off; on each a cosine turns through at most 8 radians."""
     pieces = max(16, int(np.ceil(cutoff * reach / 8)))
     return np.union1d(np.linspace(0.0, cutoff, pieces + 1), edges[edges < cutoff])
 
@@ -96,7 +95,7 @@ def _heavy_transform(function: Profile, edges: Floats) -> Profile:
                 f"a gap of {at:g} is too far for this spectrum, which has peaks at frequencies "
                 f"of up to {bulk:g}; standardise X"
             )
-        # The half-waves begin where there are no more peaks; what is before is summed as it is.
+        # Half-waves begin beyond the last peak; the part before is integrated directly.
         first = np.ceil(bulk * at / np.pi - 0.5)
         zeros = (first + np.arange(_TAIL + 1) + 0.5) * np.pi / at
         before = _short(edges, zeros[0], at) if bulk else np.array([0.0, zeros[0]])

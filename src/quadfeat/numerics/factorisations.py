@@ -1,4 +1,4 @@
-"""Factorisations of symmetric matrices, in place and by panels."""
+"""Factorisations of symmetric matrices, and solves with them: Cholesky, tridiagonal, indefinite."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def pivoted_inverse_root(gram: Floats, tolerance: float) -> tuple[Indices, Float
 
 
 _PANEL = 1024
-_FACTORED = 256  # rows of a factor at a time
-_SHARED = 512  # columns of them that one thread makes
+_FACTORED = 256  # rows of a factor per step
+_SHARED = 512  # columns of these rows per call of a thread
 
 
 class Factors(ABC):
@@ -82,6 +82,8 @@ class Factors(ABC):
 
 
 class Tridiagonal(Factors):
+    """A positive semi-definite gram, reduced once to tridiagonal form: O(p) per alpha."""
+
     def __init__(self, gram: Floats) -> None:
         p = len(gram)
         self.signs = np.ones(p)
@@ -140,6 +142,8 @@ class Tridiagonal(Factors):
 
 
 class Indefinite(Factors):
+    """A gram with signed columns: one factorisation per alpha, the last one cached."""
+
     def __init__(self, gram: Floats, signs: Floats) -> None:
         self._gram, self.signs = gram, signs
         self._alpha, self._factor = -1.0, (np.empty(0), np.empty(0))
@@ -163,8 +167,8 @@ class Indefinite(Factors):
 class InPlaceCholesky:
     """gram + alpha I = L L' in the memory of the gram alone.
 
-    The lower triangle keeps the gram and the upper one holds L', so that another alpha can follow
-    without a second (p, p) array. p^3 / 3 multiply-adds each.
+    The lower triangle keeps the gram and the upper one holds L', so another alpha needs no second
+    (p, p) array. p^3 / 3 multiply-adds per alpha.
 
     Parameters
     ----------
@@ -174,10 +178,10 @@ class InPlaceCholesky:
     def __init__(self, gram: Floats) -> None:
         self._gram = gram
         self.diagonal = gram.diagonal().copy()  # of the gram, without alpha
-        self.alpha = np.inf  # of the factor; of none, so far
+        self.alpha = np.inf  # of the factor; inf before there is one
 
     def factor(self, alpha: float) -> None:
-        """Factor for this alpha; a LinAlgError where it is too small for the rounding.
+        """Factor for this alpha; a LinAlgError if the sum is not positive definite to rounding.
 
         By panels of rows of L': on two threads, OpenBLAS 0.3.30 crashes in dpotrf of 28,800.
         """
@@ -197,9 +201,9 @@ class InPlaceCholesky:
         gram = self._gram
 
         def finish(first: int) -> None:
-            some = slice(first, first + _SHARED)
-            rest = gram[some, rows].T - gram[: rows.start, rows].T @ gram[: rows.start, some]
-            gram[rows, some] = np.linalg.solve(lower, rest)
+            columns = slice(first, first + _SHARED)
+            above = gram[: rows.start, rows].T @ gram[: rows.start, columns]
+            gram[rows, columns] = np.linalg.solve(lower, gram[columns, rows].T - above)
 
         share(finish, range(rows.stop, len(gram), _SHARED))
 
@@ -212,7 +216,7 @@ class InPlaceCholesky:
         return np.asarray(blas.dtrmm(1.0, self._gram.T, B, lower=1, trans_a=1))
 
     def inverse_trace(self) -> float:
-        """tr (gram + alpha I)^-1, for p^3 multiply-adds and no memory of that size."""
+        """tr (gram + alpha I)^-1: p^3 multiply-adds, without a second (p, p) array."""
         p = len(self._gram)
         return sum(
             float(self.norms(np.eye(min(_PANEL, p - first), p, first)).sum())
@@ -241,10 +245,10 @@ def _raise_if(info: int, routine: str) -> None:
 
 
 def factor_raised(cholesky: InPlaceCholesky, alpha: float) -> float:
-    """Factor for alpha, or for the least more that makes the sum positive definite; return that.
+    """Factor for alpha, raised tenfold until the sum is positive definite; return the value used.
 
-    What rounding may have taken from the smallest eigenvalues is given back. That depends on the
-    precision of the features and on how many columns repeat each other; a factorisation tells.
+    It makes up for what rounding took from the smallest eigenvalues, which depends on the precision
+    of the features and on how many columns are repeated.
     """
     trace = float(cholesky.diagonal.sum())
     shift = max(alpha, 1e-7 * trace / len(cholesky.diagonal))

@@ -1,4 +1,4 @@
-"""L-BFGS as a value: it asks for one function value and gradient at a time, and can be stored."""
+"""L-BFGS that asks for one value and gradient at a time, and whose state can be stored."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ import numpy as np
 
 from .._typing import Floats
 
-_PAIRS = (10, 100)  # of steps and gradient changes that are kept: least and most
-_PAIR_VALUES = 10**6  # numbers that those beyond the least may be
-_DECREASE = 1e-4  # share of the promised decrease that a step must bring
+_PAIRS = (10, 100)  # pairs of a step and a gradient change that are kept: least and most
+_PAIR_VALUES = 10**6  # numbers in the pairs, where more than the least are kept
+_DECREASE = 1e-4  # share of the predicted decrease that a step must reach
 _ROUNDING = 64 * float(np.finfo(float).eps)
-_STALLED = 1e-9  # share of the value below which such an end counts as the minimum
+_STALLED = 1e-9  # share of the value: a stall with a smaller predicted decrease has converged
 _SHORTEST = 1e-6  # step below which noise in the gradient, not the direction, is to blame
 
 
 class LBFGS:
     """Minimises a smooth function whose value and gradient each take a pass over the data.
 
-    Ask for the gradient at `trial`, tell it, and repeat until `done`. The first metric is the
-    caller's `precondition`, scaled as Nocedal (1980) does; steps are halved, or cut to the
-    minimum of a parabola, until they bring enough decrease (Armijo). `state` holds all of it, so
-    a run that was stored and loaded goes on to the same bits.
+    Compute value and gradient at `trial`, pass them to `tell`, and repeat until `done`. The first
+    metric is the caller's `precondition`, scaled as Nocedal (1980) does; steps are halved, or cut
+    to the minimum of a parabola, until the decrease is enough (Armijo). `state` holds everything,
+    so a run that was stored and restored ends with the same bits.
 
     Parameters
     ----------
     start : (m,) array
     precondition : function of a (m,) gradient, about the inverse Hessian times it
     tolerance : float
-        Done when the decrease promised by the quadratic model is below this share of the value.
-    max_passes : int, values and gradients asked for
+        Done when the decrease predicted by the quadratic model is below this share of the value.
+    max_passes : int, the most calls of `tell`
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class LBFGS:
         self._changes: list[Floats] = []
 
     def tell(self, value: float, gradient: Floats) -> None:
-        """The value and gradient at `trial`; sets the next `trial`, or `done`."""
+        """Take the value and gradient at `trial`; set the next `trial`, or `done`."""
         self.passes += 1
         if self.passes == 1 or self._is_lower(value, gradient):
             self._accept(value, gradient)
@@ -71,7 +71,7 @@ class LBFGS:
     def _is_lower(self, value: float, gradient: Floats) -> bool:
         if value <= self.value + _DECREASE * self._step * self._slope:
             return True
-        # Where values differ by rounding only, slopes still tell (Hager and Zhang 2005).
+        # Where values differ by rounding only, slopes still decide (Hager and Zhang 2005).
         level = value <= self.value + _ROUNDING * abs(self.value)
         return level and float(gradient @ self._direction) <= (2 * _DECREASE - 1) * self._slope
 
@@ -92,8 +92,8 @@ class LBFGS:
         excess = value - self.value - self._step * self._slope
         tenth = 0.1 * self._step
         parabola = -0.5 * self._slope * self._step**2 / excess if np.isfinite(excess) else tenth
-        # Before the first pair nothing tells the scale of a step where there is no preconditioner;
-        # the parabola does, however short it is.
+        # Before the first pair, and without a preconditioner, only the parabola knows the scale of
+        # a step, however short.
         least = tenth if self._steps else 0.0
         self._step = float(np.clip(parabola, least, 0.5 * self._step))
         if self._steps and self._step < _SHORTEST:
@@ -117,7 +117,7 @@ class LBFGS:
         return r
 
     def state(self) -> dict[str, Any]:
-        """Arrays from which `restore` goes on."""
+        """All arrays that `restore` needs."""
         numbers = [self.value, self._slope, self._step, self.passes, self.done, self.converged]
         return {
             "numbers": np.array(numbers, dtype=np.float64),
@@ -126,7 +126,7 @@ class LBFGS:
         }
 
     def restore(self, state: dict[str, Any]) -> Self:
-        """Take over what `state` gave, with this object's own preconditioner."""
+        """Continue from a `state`, with the preconditioner of this object."""
         self.value, self._slope, self._step = (float(x) for x in state["numbers"][:3])
         self.passes = int(state["numbers"][3])
         self.done, self.converged = (bool(x) for x in state["numbers"][4:])

@@ -74,10 +74,10 @@ def nonnegative_least_squares(
     """The minimiser of a'Ga - 2c'a over a >= 0, for a positive semi-definite G.
 
     A block active set: groups of candidates with the steepest slopes join, the unconstrained
-    minimiser over those that are in is found by Cholesky, and a projected step towards it drops
-    those that would go negative (Bertsekas 1982, after Lawson and Hanson 1974). The objective falls
-    at every step, so it cannot cycle; rank-deficient G is damped; scaling c, or rows and columns of
-    G, changes nothing.
+    minimiser over those that have joined comes from a Cholesky factor, and a projected step towards
+    it drops those that would go negative (Bertsekas 1982, after Lawson and Hanson 1974). The
+    objective falls at every step, so it cannot cycle; rank-deficient G is damped; scaling c, or
+    rows and columns of G, changes nothing.
     From a Gram matrix the residual norm is resolved to about 1e-8 of |b|.
 
     Parameters
@@ -145,7 +145,7 @@ def _active_set(
         elif len(joining) > 1:
             group = 0.0  # rounding refused the whole group: try the steepest one alone
         else:
-            refused[joining] = True  # and if that is refused too, set it aside until others moved
+            refused[joining] = True  # if that is refused too, skip it until other weights change
         slopes = problem.slopes(weights)
     return Solution(weights * problem.scale, _kkt_residual(weights, slopes) / unit, iterations)
 

@@ -1,4 +1,4 @@
-"""Gauss-Legendre panels on the half-line, as short as a spectrum needs: how its mass is found."""
+"""Gauss-Legendre panels on the half-line, as short as a density needs; its mass and its tail."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .._typing import Floats, Profile
 
 POINTS = 24  # of the Gauss-Legendre rule on each panel
 _X, _W = np.polynomial.legendre.leggauss(POINTS)
-# Integrals of a panel that differ by less than this share of the whole are the same.
+# Integrals over a panel count as equal if they differ by less than this share of the whole.
 _SAME = 4e-16
-# Every octave of frequency from 2^-60 to 2^64 is looked at on 2^5 panels: points are at most 0.2%
-# of the frequency apart, so a normal peak shows if its deviation is above 0.02% of its frequency.
+# Every octave of frequency from 2^-60 to 2^64 is searched on 2^5 panels: points are at most 0.2% of
+# the frequency apart, so a normal peak is seen if its deviation is above 0.02% of its frequency.
 _OCTAVES = np.concatenate([[0.0], 2.0 ** np.arange(-60.0, 65.0)])
 _LOOK = 5
-_MOST = 1 << 15  # panels; a density that still asks for more is rough everywhere
-_ENOUGH = 1024  # panels that are left of these
+_MOST = 1 << 15  # panels during the search; a density that needs more is rough everywhere
+_ENOUGH = 1024  # panels after joining
 _AT_ONCE = 1 << 15  # frequencies per call of a density
 
 
@@ -76,9 +76,9 @@ class _Level(NamedTuple):
 def search(density: Profile, peaks: Sequence[float] = ()) -> Found:
     """The panels that hold the mass of an even density, wherever it is.
 
-    Every octave is looked at closely, panels are halved until halving changes no integral, and then
-    joined again where one is as good as two. Around `peaks` the first panels shrink to rounding, so
-    that a peak of any width shows.
+    Panels of every octave are halved until halving changes no integral, and then joined where one
+    is as good as two. Around `peaks` the first panels shrink to rounding, so that a peak of any
+    width is seen.
     """
     shrinking = 2.0 ** -np.arange(1.0, 50.0)
     around = [p * np.concatenate([1 - shrinking, [1.0], 1 + shrinking]) for p in peaks]
@@ -101,7 +101,7 @@ def search(density: Profile, peaks: Sequence[float] = ()) -> Found:
             break
         left, right = _interleaved(left, middle, right, split)
         whole = halves[:, split].reshape(2, -1)
-    # A density with much rounding of its own gets as many panels as are worth it.
+    # Where the density itself is rounded, the tolerance grows until there are few enough panels.
     for same in _SAME * 10.0 ** np.arange(5):
         found = _joined(density, levels, same * settled)
         if len(found.edges) <= _ENOUGH:
@@ -122,7 +122,7 @@ def _joined(density: Profile, levels: list[_Level], same: float) -> Found:
     for level, one in zip(levels, reversed(kept), strict=True):
         rights.append(level.right[alive & one])
         alive = np.repeat((alive & ~one)[level.split], 2)
-    # What is next to zero is one panel as far as that is as good; beyond the mass there are none.
+    # Next to zero one panel is as long as it is exact; beyond the mass there are no panels.
     left, right = levels[0].left, levels[0].right
     mass = np.cumsum(best[0])
     slope = np.cumsum((right + left) * best[0] + (right - left) * best[1]) / right - mass
@@ -136,9 +136,9 @@ def _joined(density: Profile, levels: list[_Level], same: float) -> Found:
 
 
 def _paired(density: Profile, edges: Floats, same: float) -> Floats:
-    """Neighbours joined, whatever their parents, until no two have the integrals of one.
+    """Join neighbours, whatever their parents, while one panel has the integrals of two.
 
-    None away from zero gets longer than an octave, so that panels show where a tail ends.
+    Away from zero none gets longer than an octave, so that panels show where a tail ends.
     """
     idle = 0
     for start in range(2 * len(edges)):
@@ -163,7 +163,7 @@ def _paired(density: Profile, edges: Floats, same: float) -> Floats:
 def _integrals(function: Profile, left: Floats, right: Floats) -> Floats:
     """The integrals over panels of the function, and of it times x from -1 to 1: (2, ...).
 
-    The second tells a jump in the middle of a panel, which the first takes for a constant.
+    The second sees a jump in the middle of a panel, which the first does not.
     """
     middle, radius = ((right + left) / 2).ravel(), ((right - left) / 2).ravel()
     found = np.empty((2, len(middle)))
@@ -188,17 +188,17 @@ def _of_both(halves: Floats) -> Floats:
     return np.stack([mass.sum(axis=1), (slope.sum(axis=1) + mass[:, 1] - mass[:, 0]) / 2])
 
 
-# A spectrum whose needed moment still has mass this many median frequencies out is heavy-tailed:
-# no finite panel holds it, and a rule built on a cut-off would integrate another measure.
+# A spectrum is heavy-tailed if the moment still has mass this many median frequencies out: no
+# finite panel holds it, and a rule built on a cut-off would integrate another measure.
 _HEAVY = 1e4
 NO_EDGES = np.zeros(0)
 MASS_TOLERANCE = 1e-6
 
 
 def check_mass(mass: float) -> None:
-    """Refuse a density whose mass was not found: what is missing may be a peak that was not seen.
+    """Refuse a density whose mass is not 1 on its panels: a peak may have been missed.
 
-    By up to the tolerance a constant may be rounded; a certificate adds what that can do.
+    The tolerance allows for a rounded constant; a certificate adds the error that this can cause.
     """
     if not abs(mass - 1) <= MASS_TOLERANCE:
         raise NoDensity(
@@ -226,11 +226,12 @@ def find_cutoff(density: Profile, order: int, edges: Floats = NO_EDGES) -> float
 
 
 def scan(edges: Floats) -> Floats:
-    """Frequencies at which a spectrum shows: eight per octave, or those of its panels."""
+    """Frequencies to evaluate a spectrum at: eight per octave, or those of its panels."""
     return legendre(edges)[0] if len(edges) else 2.0 ** np.arange(-60.0, 120.0, 0.125)
 
 
 def median_frequency(density: Profile, edges: Floats = NO_EDGES) -> float:
+    """The frequency that half of the mass is below, on the scan."""
     omega = scan(edges)
     mass = np.cumsum(np.abs(density(omega)) * np.gradient(omega))
     return float(omega[np.searchsorted(mass, 0.5 * mass[-1])])
@@ -250,7 +251,7 @@ def quantile_table(density: Profile, edges: Floats = NO_EDGES) -> tuple[Floats, 
 
 
 def end_of_peaks(function: Profile, edges: Floats) -> float:
-    """Where a function begins to fall as smoothly as a power does; 0 for one that always falls."""
+    """The end of the last panel shorter than an octave; 0 for a function that only falls."""
     if not len(edges) or np.all(np.diff(function(legendre(edges)[0])) <= 0):
         return 0.0
     shorter = np.flatnonzero(np.diff(edges) < 0.4 * edges[1:])  # than an octave

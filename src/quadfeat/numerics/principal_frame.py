@@ -1,4 +1,4 @@
-"""The frame of the data: its moments, principal directions, and grids laid out along them."""
+"""Mean and scatter of rows, their principal directions, and which rows are far out."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from .._rows import WIDE, drawn
 from .._typing import Floats, Matrix
 
 _BLOCK_ROWS = 4096
-_SPREAD_ROWS = 1000  # rows that the deviations of columns are of
-_TAIL = 0.01  # share of a column's values at each end that no deviation depends on
+_SPREAD_ROWS = 1000  # rows that deviations of columns are computed from
+_TAIL = 0.01  # share of a column's values at each end that are clipped in its deviation
 TYPICAL = 0.99  # share of rows that are typical
-_FAR = 100.0  # times the squared distance that a twentieth of the rows exceed
-_FEW_ROWS = 20  # fewer look independent whatever they are
+_FAR = 100.0  # times the 95% quantile of squared distances: rows beyond are far out
+_FEW_ROWS = 20  # with fewer, correlations cannot be told from chance
 
 
-# --- moments ----------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """How many rows were seen or stood for, their mean (d,), and the scatter (d, d) around it."""
+    """The number of rows (or their total weight), mean (d,), and scatter (d, d) around it."""
 
     n: float
     mean: Floats
@@ -38,23 +37,23 @@ class Moments:
 def moments(X: Matrix, weights: Floats | None = None) -> Moments:
     """Mean and scatter in one pass over blocks of rows, in double precision.
 
-    Blocks are centred on their own mean and merged (Chan, Golub and LeVeque, 1983), so a large
-    mean costs no digits. n d^2 multiply-adds. With `weights` (n,), a row stands for so many.
+    Each block is centred on its mean, and blocks are merged (Chan, Golub and LeVeque, 1983), so a
+    large mean costs no digits. n d^2 multiply-adds. `weights` (n,) are row weights.
     """
     total: Moments | None = None
     for start in range(0, len(X), _BLOCK_ROWS):
-        some = slice(start, start + _BLOCK_ROWS)
-        block = X[some]
+        rows = slice(start, start + _BLOCK_ROWS)
+        block = X[rows]
         if weights is None:
             n, mean = float(len(block)), block.mean(axis=0, dtype=np.float64)
             block = block - mean
         else:
-            own = weights[some]
-            n = float(own.sum())
+            weight = weights[rows]
+            n = float(weight.sum())
             if n == 0:
                 continue
-            mean = own @ block / n
-            block = (block - mean) * np.sqrt(own)[:, None]
+            mean = weight @ block / n
+            block = (block - mean) * np.sqrt(weight)[:, None]
         part = Moments(n, mean, block.T @ block)
         total = part if total is None else total + part
     if total is None:
@@ -63,22 +62,22 @@ def moments(X: Matrix, weights: Floats | None = None) -> Moments:
 
 
 def distances(X: Matrix, rows: npt.NDArray[np.intp] | None = None) -> Floats:
-    """How far out each row is: its squared distance from the middle, in deviations, (n,).
+    """Squared distance of each row from the medians, in deviations of the columns, (n,).
 
-    Medians and winsorised deviations of columns, of some 1000 of all rows or of `rows`: what a few
-    far rows are does not matter. The plain deviation serves a column that hardly varies without its
-    tails.
+    Medians and winsorised deviations come from at most 1000 of all rows, or of `rows`, so that a
+    few far rows do not matter. A column that hardly varies without its tails has its plain
+    deviation.
     """
     known = np.arange(len(X)) if rows is None else rows
-    some = np.asarray(X[known[drawn(len(known), _SPREAD_ROWS)]], dtype=np.float64)
-    low, middle, high = np.quantile(some, [_TAIL, 0.5, 1 - _TAIL], axis=0)
-    spread = np.clip(some, low, high).std(axis=0)
-    deviation = some.std(axis=0)
+    sample = np.asarray(X[known[drawn(len(known), _SPREAD_ROWS)]], dtype=np.float64)
+    low, middle, high = np.quantile(sample, [_TAIL, 0.5, 1 - _TAIL], axis=0)
+    spread = np.clip(sample, low, high).std(axis=0)
+    deviation = sample.std(axis=0)
     spread = np.where(spread > 1e-6 * deviation, spread, deviation)
     inverse = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
     blocks = (X[start : start + _BLOCK_ROWS] for start in range(0, len(X), _BLOCK_ROWS))
     scaled = ((block - middle) * inverse for block in blocks)
-    return np.concatenate([np.einsum("ij,ij->i", each, each) for each in scaled])
+    return np.concatenate([np.einsum("ij,ij->i", block, block) for block in scaled])
 
 
 def typical(distance: Floats) -> npt.NDArray[np.bool_]:
@@ -89,8 +88,8 @@ def typical(distance: Floats) -> npt.NDArray[np.bool_]:
 def nearness(distance: Floats) -> Floats:
     """Weights (n,): 1 for nearly all rows, 0 for those that are far out by their `distances`.
 
-    That is ten times as far out as what a twentieth of the rows exceed. Tails that reach less far
-    are part of the data: they decide the error of all pairs.
+    Far out is ten times the distance that a twentieth of the rows exceed. Tails that reach less far
+    are part of the data: they decide the error over all pairs.
     """
     limit = _FAR * float(np.quantile(distance, 0.95))
     return np.where((distance > limit) & (limit > 0), 0.0, 1.0)
@@ -111,15 +110,16 @@ class Frame:
 def frame(moment: Moments, scale: Floats) -> Frame:
     """The principal frame of the rows times `scale` (d,); `mean` stays in the units of the rows.
 
-    Axes that are not correlated, as far as so many rows can tell, are directions themselves: those
-    that chance would make of them are no better, and have to be multiplied by. Variances within
+    Axes whose correlations are within chance for so many rows are the directions themselves: turned
+    ones would be no better, and cost a matrix product. Variances within
     rounding of zero are zero. d^3 operations.
     """
     covariance = moment.scatter * np.multiply.outer(scale, scale) / moment.n
     if _uncorrelated(covariance, moment.n):
-        own = np.diag(covariance)
-        order = np.argsort(-own, kind="stable")
-        return Frame(moment.mean, np.eye(len(own))[:, order], _clean(own[order], len(own)))
+        variance = np.diag(covariance)
+        order = np.argsort(-variance, kind="stable")
+        axes = np.eye(len(variance))[:, order]
+        return Frame(moment.mean, axes, _clean(variance[order], len(variance)))
     variance, directions = np.linalg.eigh(covariance)
     return Frame(moment.mean, signed(directions[:, ::-1]), _clean(variance[::-1], len(scale)))
 
@@ -127,8 +127,8 @@ def frame(moment: Moments, scale: Floats) -> Frame:
 def _uncorrelated(covariance: Floats, n: float) -> bool:
     """Whether the squared correlations sum up to what independent columns of n rows show.
 
-    Each is 1 / (n - 1) on average, with a variance of about 2 / n^2: three deviations are allowed,
-    to the sum over all pairs and to that of covariances, which the widest columns decide.
+    Each is 1 / (n - 1) on average, with a variance of about 2 / n^2. Three deviations are allowed,
+    both for the plain sum over pairs and for one weighted by the variances of both columns.
     """
     variance = np.diag(covariance)
     varies = _clean(variance, len(variance)) > 0
@@ -146,30 +146,31 @@ def _uncorrelated(covariance: Floats, n: float) -> bool:
 
 
 def wide_frame(X: Matrix, scale: Floats, weights: Floats) -> Frame:
-    """The frame of very wide rows: the mean of all, directions of at most 2048 of them.
+    """The frame of very wide rows: the mean of all rows, directions from at most 2048 of them.
 
-    A row stands for as many as `weights` (n,) says.
+    `weights` (n,) are row weights.
     """
     mean: Floats = np.einsum("i,ij->j", weights, X) / weights.sum()
-    some = drawn(len(X), WIDE)
-    rows, own = X[some], weights[some]
-    centred = (rows - mean) * scale * np.sqrt(own)[:, None]
+    sample = drawn(len(X), WIDE)
+    rows, weight = X[sample], weights[sample]
+    centred = (rows - mean) * scale * np.sqrt(weight)[:, None]
     _, singular, directions = np.linalg.svd(centred, full_matrices=False)
-    return Frame(mean, signed(directions.T), _clean(singular**2 / own.sum(), len(rows)))
+    return Frame(mean, signed(directions.T), _clean(singular**2 / weight.sum(), len(rows)))
 
 
 def _clean(variance: Floats, size: int) -> Floats:
+    """Variances, with those within rounding of zero set to zero."""
     floor = 4 * size * np.finfo(float).eps * float(variance.max(initial=0.0))
     return np.where(variance > floor, variance, 0.0)
 
 
 def signed(directions: Floats) -> Floats:
-    """Eigenvectors have no sign of their own; the largest entry of each is made positive."""
+    """Eigenvectors with their sign fixed: the largest entry of each is positive."""
     return directions * signs(directions)
 
 
 def signs(columns: Floats) -> Floats:
-    """+1 or -1 by the largest entry of each column; the first of those equal to rounding."""
+    """The sign of the largest entry of each column; of the first among those equal to rounding."""
     size = np.abs(columns)
     largest = np.argmax(size >= (1 - 1e-6) * size.max(axis=0), axis=0)
     return np.where(columns[largest, np.arange(columns.shape[1])] < 0, -1.0, 1.0)

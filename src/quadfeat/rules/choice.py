@@ -1,4 +1,4 @@
-"""The choice among one-dimensional rules."""
+"""The best one-dimensional rule for a range of gaps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from .rule import Axis, Rule
 KINDS = ("gauss", "equispaced", "clenshaw-curtis")
 
 
-# --- the choice among them --------------------------------------------------------------------
 def sup_error(axis: Axis, rule: Rule, reach: float) -> float:
     """The largest |k - rule| seen on a fine mesh of |gap| <= reach."""
     gap = _mesh(len(rule), reach)
@@ -24,12 +23,12 @@ def sup_error(axis: Axis, rule: Rule, reach: float) -> float:
 
 
 def _mesh(n: int, reach: float) -> Floats:
-    """Gaps dense enough for the wiggles of an n-point rule's error."""
+    """Gaps dense enough to resolve the error of an n-point rule."""
     return np.linspace(0.0, reach, 201 + 4 * n)
 
 
 def axis_rule(axis: Axis, n: int, *, kind: str = "auto", reach: float = 1.0) -> Rule:
-    """The `n`-point rule of a kind that errs least over |gap| <= reach; "auto" tries every kind."""
+    """The `n`-point rule of a kind with the least error over |gap| <= reach; "auto" tries all."""
     if kind == "gauss":
         return axis.gauss(n)
     if kind == "auto":
@@ -49,10 +48,10 @@ def axis_rule(axis: Axis, n: int, *, kind: str = "auto", reach: float = 1.0) -> 
         except NoDensity:  # all nodes are so far out that the density is zero there
             return np.inf
 
-    # The step (or the cut-off) trades aliases against lost tail; the trade-off has one valley,
-    # but a flat and sometimes rippled floor, so it is scanned before it is refined.
+    # The step (or the cut-off) trades aliases against the lost tail. The error has one valley with
+    # a flat, sometimes rippled floor, so it is scanned before it is refined.
     width = frequency_scale(axis)
-    # With more nodes the step of a light tail shrinks; that of a heavy one hardly does.
+    # With more nodes the best step shrinks for a light tail, and hardly for a heavy one.
     finest = -6 - np.log2(max(1.0, n / 16)) if kind == "equispaced" else -6
     sizes = width * 2.0 ** np.arange(finest, 3.01, 0.25) * (1 if kind == "equispaced" else 8)
     for spread in (2**0.2, 2**0.04, 2**0.008):
@@ -61,29 +60,29 @@ def axis_rule(axis: Axis, n: int, *, kind: str = "auto", reach: float = 1.0) -> 
     return make(axis.density, n, best)
 
 
-MOST_NODES = 512  # per axis: beyond, one-dimensional rules take seconds to tune
+MOST_NODES = 512  # per axis: with more, a one-dimensional rule takes seconds to tune
 
 
 class AxisRules:
-    """One-dimensional rules, each made once however many groups ask for it."""
+    """One-dimensional rules, cached: each is computed once, however many groups use it."""
 
     def __init__(self, kinds: Sequence[str], reaches: Floats) -> None:
         self._kinds = kinds  # in order of preference
         self._reaches = reaches
-        self._made: dict[tuple[Any, ...], Rule | NoMoments | NoDensity] = {}
-        self._axes: list[Axis] = []  # keeps them alive, so that their ids stay theirs
+        self._cache: dict[tuple[Any, ...], Rule | NoMoments | NoDensity] = {}
+        self._axes: list[Axis] = []  # kept alive: keys hold their ids
 
     def __call__(self, axis: Axis, column: int, n: int) -> Rule:
         for kind in self._kinds:
             reach = 0.0 if kind == "gauss" else float(self._reaches[column])
             key = (id(axis), n, kind, reach)
-            if key not in self._made:
+            if key not in self._cache:
                 self._axes.append(axis)
-                self._made[key] = self._make(axis, n, kind, reach)
-            made = self._made[key]
-            if isinstance(made, Rule):
-                return made
-            refusal = made
+                self._cache[key] = self._make(axis, n, kind, reach)
+            answer = self._cache[key]
+            if isinstance(answer, Rule):
+                return answer
+            refusal = answer
         raise refusal
 
     @staticmethod

@@ -11,7 +11,6 @@ from ..numerics.panels import NO_EDGES, check_mass, find_cutoff, legendre, refin
 from .rule import Axis, Rule, mirrored
 
 
-# --- Gauss rules -----------------------------------------------------------------------------
 def gauss_hermite(n: int) -> Rule:
     """The `n`-point Gauss rule of the standard normal: exact to degree 2n - 1, weights positive.
 
@@ -42,7 +41,7 @@ def _recurrence(nodes: Floats, weights: Floats, n: int) -> Floats:
 
 def orthonormal(axis: Axis, x: Floats, degree: int) -> Floats:
     """The polynomials of degree 0..degree orthonormal under the axis' spectrum, at x: (., n)."""
-    # The Gauss rule of degree + 1 nodes has the spectrum's moments, hence its polynomials.
+    # The Gauss rule with degree + 1 nodes has the moments of the spectrum, so the same polynomials.
     rule = axis.gauss(degree + 1)
     beta = _recurrence(rule.nodes[:, 0], rule.weights, degree + 1)
     root = np.sqrt(np.concatenate([[0.0], beta]))
@@ -56,10 +55,10 @@ def orthonormal(axis: Axis, x: Floats, degree: int) -> Floats:
 def gauss(density: Profile, n: int, *, moments: float = np.inf, edges: Floats = NO_EDGES) -> Rule:
     """The `n`-point Gauss rule of a symmetric density: exact to degree 2n - 1, weights positive.
 
-    The density is discretised on adaptive Gauss-Legendre panels, its recurrence found by the
-    Stieltjes procedure and its nodes by Golub-Welsch with Newton's polish (Gautschi, 2004).
-    Needs the moments up to order 2n - 2; a spectrum without them is refused, never cut off.
-    `edges` are panels known to hold its mass, for a density with peaks; the mass found must be 1.
+    The density is discretised on adaptive Gauss-Legendre panels; the recurrence comes from the
+    Stieltjes procedure and the nodes from Golub-Welsch, polished by Newton (Gautschi, 2004).
+    Needs the moments up to order 2n - 2: raises `NoMoments` for a spectrum without them, never cuts
+    it off. `edges` are panels that hold the mass of a density with peaks; that mass must be 1.
     """
     if n == 1:
         return mirrored(np.zeros(0), np.zeros(0), 1.0)

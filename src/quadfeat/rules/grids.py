@@ -1,4 +1,4 @@
-"""Constructions on grids: pure functions that take rules and return rules."""
+"""Grids: pure functions that take rules and return rules."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def smolyak(axes: Sequence[Callable[[int], Rule]], level: int) -> Rule:
 
 
 def smolyak_size(d: int, level: int) -> int:
-    """How many nodes `smolyak` makes, without making them."""
+    """The number of nodes of `smolyak`, without computing them."""
     counts = [1] + [0] * level  # coefficient of x^s: nodes at total level s
     for _ in range(d):
         counts = [sum(counts[s - a] * 2**a for a in range(s + 1)) for s in range(level + 1)]
@@ -60,16 +60,16 @@ def _levels(d: int, level: int, first: int = 0) -> Iterator[dict[int, int]]:
     """Every assignment of positive levels to axes with a sum of at most `level`."""
     yield {}
     for i in range(first, d):
-        for own in range(1, level + 1):
-            for rest in _levels(d, level - own, i + 1):
-                yield {i: own, **rest}
+        for here in range(1, level + 1):
+            for rest in _levels(d, level - here, i + 1):
+                yield {i: here, **rest}
 
 
 def subsample(axes: Sequence[Rule], n: int, rng: np.random.Generator) -> Rule:
     """`n` draws from the tensor grid by its weights, without ever building the grid.
 
-    A draw and its mirror image are the same cosine, so equal draws are merged: at most `n` nodes,
-    weights positive, how often each was drawn. Its mean over draws is the grid's kernel.
+    A draw and its mirror image are the same cosine, so such draws are merged: at most `n` nodes,
+    with positive weights, the share of draws. The expected kernel is that of the grid.
     """
     draws = np.empty((n, len(axes)), dtype=np.int16)
     for i, axis in enumerate(axes):
@@ -90,7 +90,7 @@ def subsample(axes: Sequence[Rule], n: int, rng: np.random.Generator) -> Rule:
 
 
 def tensor_size(axes: Sequence[Rule]) -> int:
-    """How many nodes `tensor` makes."""
+    """The number of nodes of `tensor`."""
     return prod(len(axis) for axis in axes)
 
 

@@ -1,4 +1,4 @@
-"""Equispaced and Clenshaw-Curtis rules."""
+"""Equispaced and Clenshaw-Curtis rules, and a bound of the error of equispaced ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from .._typing import Floats, Profile
 from .rule import Axis, Rule, mirrored
 
 
-# --- rules on a given step or interval ---------------------------------------------------------
 def equispaced(density: Profile, n: int, step: float) -> Rule:
     """`n` nodes `step` apart, weights proportional to the density: positive, of mass 1.
 
@@ -53,8 +52,8 @@ def equispaced_bound(axis: Axis, n: int, step: float, reach: float) -> float:
     kept += step * float(axis.density(np.zeros(1))[0]) if n % 2 else 0.0
     if reach >= period:
         return 2.0
-    # On the one side aliases are largest at the reach, on the other at zero; those beyond the
-    # last one summed are at most as many times as large as there were.
+    # Aliases on one side are largest at the reach, on the other at zero. The kernel falls at least
+    # like the square of the gap, so those beyond the last term sum to at most m times that term.
     all_aliases = 0.0
     for m in range(1, 2001):
         term = float(axis.profile(np.array([m * period - reach, m * period])).sum())

@@ -1,4 +1,4 @@
-"""A rule: nodes and weights that integrate against a spectrum."""
+"""The class `Rule`, what an `Axis` must know, and mirror-symmetric rules."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Rule:
 
 
 class Axis(Protocol):
-    """What rules, and proofs about them, must know of a one-dimensional kernel with k(0) = 1."""
+    """What rules and proofs need of a one-dimensional kernel with k(0) = 1."""
 
     @property
     def moments(self) -> float:
@@ -56,7 +56,7 @@ class Axis(Protocol):
 
     @property
     def edges(self) -> Floats:
-        """Panels that hold the density's peaks; none for one without."""
+        """Panels that hold the peaks of the density; empty for a density without."""
 
     def profile(self, gap: Floats) -> Floats:
         """k(u)."""
@@ -99,7 +99,7 @@ def axis_key(axis: Axis) -> Any:
 
 
 def mirrored(half: Floats, weights: Floats, middle: float | None = None) -> Rule:
-    """The symmetric 1-D rule of positive nodes and their weights, each for one side."""
+    """The symmetric 1-D rule of mass 1 with these positive nodes; `weights` are of one side."""
     order = np.argsort(half)
     half, weights = half[order], weights[order]
     centre = [] if middle is None else [0.0]
@@ -120,5 +120,5 @@ def mirrored_nodes(right: Floats, weights: Floats, middle: float) -> Rule:
 
 
 def zero_rule(d: int) -> Rule:
-    """What a single column can hold: the constant 1."""
+    """The rule of the constant 1, which needs a single column."""
     return Rule(np.zeros((1, d)), np.ones(1))
