@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -271,6 +272,10 @@ def uneven(n, d):
     return sides + rng.exponential(size=(n, d)) * rng.choice([0.3, 1.0], size=(n, 1))
 
 
+def squares_on(fitted):
+    return partial(mercer.mean_squares, rows=fitted.training_rows, weights=fitted.row_weights)
+
+
 def parts_of(kernel, X):
     groups = kernel.groups(X.shape[1])
     return (
@@ -286,7 +291,7 @@ def test_the_fullest_columns_are_those_of_the_largest_mean_squares_whose_parents
     X = uneven(3000, d)
     groups, scales, fitted = parts_of(kernel, X)
     chosen = Expander(groups, scales, fitted.training_frames, 1.0).by_mean_square(
-        p, fitted.training_rows, fitted.row_weights
+        p, squares_on(fitted)
     )
     pool = Expander(groups, scales, fitted.training_frames, 1.0).by_eigenvalue(2 * p)
     assert chosen.n_columns == p and len(chosen.expansions) == len(groups)
@@ -315,7 +320,7 @@ def test_mean_squares_count_a_row_for_as_many_as_it_stands_for():
     counts = np.random.default_rng(1).integers(0, 4, size=len(fitted.training_rows))
     repeated = features(np.repeat(fitted.training_rows, counts, axis=0), basis)
     np.testing.assert_allclose(
-        expander._mean_squares(basis, fitted.training_rows, counts.astype(float)),
+        mercer.mean_squares(basis, fitted.training_rows, counts.astype(float)),
         np.mean(repeated**2, axis=0),
         rtol=1e-12,
     )
@@ -408,9 +413,7 @@ def test_few_rows_of_heavy_tails_do_not_choose_columns():
     plans = [Expander(groups, scales, fitted.frames, spread).columns(256)[0] for spread in SPREADS]
     columns = np.column_stack([own.parent, own.direction, own.degree])
     assert any(np.array_equal(columns, plan) for plan in plans)
-    fullest = Expander(groups, scales, fitted.frames, 1.0).by_mean_square(
-        256, fitted.training_rows, fitted.row_weights
-    )
+    fullest = Expander(groups, scales, fitted.frames, 1.0).by_mean_square(256, squares_on(fitted))
     assert not np.array_equal(fullest.expansions[0].degree, plans[3][:, 2])
 
 

@@ -6,16 +6,14 @@ principal frame, products of Hermite functions (Zhu et al., 1998; Fasshauer and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from .._engine import dispatch
 from .._engine.plans import Expansion, MercerBasis
-from .._rows import BLOCK_ENTRIES
-from .._typing import Floats, Integers, Matrix
+from .._typing import Floats, Integers
 from ..kernels.base import Group
 from ..numerics import best_first
 from ..numerics.principal_frame import Frame
@@ -43,15 +41,15 @@ class Expander:
         """The p columns with the largest eigenvalues, over all groups."""
         return self._basis(self.columns(p), reflect=reflect)
 
-    def by_mean_square(self, p: int, rows: Matrix, weights: Floats) -> MercerBasis:
-        """Of the 2 p columns with the largest eigenvalues, the p largest on weighted rows.
+    def by_mean_square(self, p: int, mean_squares: Callable[[MercerBasis], Floats]) -> MercerBasis:
+        """Of the 2 p columns with the largest eigenvalues, the p with the largest mean squares.
 
         No column is taken without its parent, and every group keeps one where p allows.
         """
         candidates = self.columns(2 * p)
         sizes = [len(columns) for columns in candidates]
         ends = np.cumsum(sizes)[:-1]
-        squares = np.split(_mean_squares(self._basis(candidates), rows, weights), ends)
+        squares = np.split(mean_squares(self._basis(candidates)), ends)
         values = np.concatenate(list(map(_at_most_of_parents, candidates, squares)))
         kept = np.zeros(len(values), dtype=bool)
         kept[best_first.largest(values, np.repeat(np.arange(len(sizes)), sizes), p)] = True
@@ -101,18 +99,6 @@ class Expander:
                 if len(some)
             )
         )
-
-
-def _mean_squares(basis: MercerBasis, rows: Matrix, weights: Floats) -> Floats:
-    """The weighted mean square of every column over some rows, in the order of the columns."""
-    total = np.zeros(basis.n_columns)
-    size = max(1, 4 * BLOCK_ENTRIES // basis.n_columns)
-    for start in range(0, len(rows), size):
-        block = rows[start : start + size]
-        Z = np.empty((len(block), basis.n_columns))
-        dispatch.mercer(block, basis, Z)
-        total += np.einsum("ij,ij,i->j", Z, Z, weights[start : start + size])
-    return total / weights.sum()
 
 
 def _at_most_of_parents(columns: Integers, values: Floats) -> Floats:

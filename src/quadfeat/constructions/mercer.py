@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -194,13 +195,25 @@ def hermite_mercer(
     reflected = any(expansion.mixing is not None for expansion in basis.expansions)
     if reflected or not len(chosen.training_rows):
         return basis
-    rows = chosen.training_rows, chosen.row_weights
-    by_square = expander(chosen.training_frames, spread).by_mean_square(p, *rows)
+    squares = partial(mean_squares, rows=chosen.training_rows, weights=chosen.row_weights)
+    by_square = expander(chosen.training_frames, spread).by_mean_square(p, squares)
     if error(by_square) >= least:
         return basis
     if chosen.training_frames is chosen.frames:
         return by_square
-    return expander(chosen.frames, spread).by_mean_square(p, *rows)
+    return expander(chosen.frames, spread).by_mean_square(p, squares)
+
+
+def mean_squares(basis: MercerBasis, rows: Matrix, weights: Floats) -> Floats:
+    """The weighted mean square of every column over some rows, in the order of the columns."""
+    total = np.zeros(basis.n_columns)
+    size = max(1, 4 * BLOCK_ENTRIES // basis.n_columns)
+    for start in range(0, len(rows), size):
+        block = rows[start : start + size]
+        Z = np.empty((len(block), basis.n_columns))
+        _engine.mercer(block, basis, Z)
+        total += np.einsum("ij,ij,i->j", Z, Z, weights[start : start + size])
+    return total / weights.sum()
 
 
 def _validation_error(
