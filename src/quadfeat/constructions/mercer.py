@@ -211,7 +211,7 @@ def mean_squares(basis: MercerBasis, rows: Matrix, weights: Floats) -> Floats:
     for start in range(0, len(rows), size):
         block = rows[start : start + size]
         Z = np.empty((len(block), basis.n_columns))
-        _engine.mercer(block, basis, Z)
+        dispatch.mercer(block, basis, Z)
         total += np.einsum("ij,ij,i->j", Z, Z, weights[start : start + size])
     return total / weights.sum()
 
