@@ -6,6 +6,7 @@ import contextlib
 import functools
 import inspect
 import os
+import sys
 from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from pathlib import Path
@@ -136,7 +137,9 @@ def check_memory(n_bytes: int, what: str, hint: str) -> None:
 
 def _available_memory() -> int:
     """Bytes available without swapping, within the limit of the container."""
-    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    limits = [sys.maxsize]  # where the system does not tell
+    with contextlib.suppress(AttributeError, OSError, ValueError):  # Windows has no sysconf
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     with contextlib.suppress(OSError, ValueError):
         lines = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
         limits.append(1024 * int(lines["MemAvailable"].split()[0]))

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 from scipy.linalg import blas, cho_solve, lapack, solve_triangular
+from scipy.linalg import eigh as scipy_eigh
 
 from .._typing import Floats, Indices, Matrix
 from .blas import share
@@ -261,3 +262,8 @@ def factor_raised(cholesky: InPlaceCholesky, alpha: float) -> float:
             shift *= 10
         else:
             return shift
+
+
+def generalised_eigenvectors(A: Floats, B: Floats) -> Floats:
+    """The v of A v = w B v, as columns by falling w; A symmetric, B positive definite."""
+    return np.asarray(scipy_eigh(A, B)[1][:, ::-1])

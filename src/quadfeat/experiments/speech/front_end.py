@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import eigh
 
+from ...numerics.factorisations import generalised_eigenvectors
 from .utterances import Frames, Utterance, rows
 
 RATE, HOP, WINDOW, N_BANDS = 16_000, 160, 400, 40
@@ -64,7 +64,7 @@ class Projection:
         sums = np.zeros((len(counts), X.shape[1]))
         np.add.at(sums, which, X)
         between = (sums.T / counts) @ sums
-        directions = eigh(between, X.T @ X - between)[1][:, ::-1][:, :n_axes]
+        directions = generalised_eigenvectors(between, X.T @ X - between)[:, :n_axes]
         return cls(mean, directions * np.sqrt(len(X)))
 
     def __call__(self, utterance: Utterance) -> Frames:
