@@ -270,8 +270,9 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def features_of(self, X: Any) -> Matrix:
         """The features of validated rows as a plain array, whatever `set_output` says."""
-        blocks = [block.copy() for block in self._blocks(X)]
-        return np.concatenate(blocks)
+        out: Matrix = np.empty((X.shape[0], self.n_columns_), dtype=X.dtype)
+        self.write(X, out)
+        return out
 
     @on_one_thread
     def certificate(

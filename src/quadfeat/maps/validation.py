@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,26 @@ class ValidationRows:
         double = rows.astype(np.float64)
         exact = kernel.gram(double, double)
         return cls(rows, pairs(weights), inner, exact, kernel.at_zero(rows.shape[1]))
+
+    @cached_property
+    def _totals(self) -> tuple[float, float]:
+        return float(self.pairs.sum()), float(self.typical.sum())
+
+    def errors(self, approximate: Matrix) -> tuple[float, float, float]:
+        """RMS and largest error of all pairs, and RMS of typical pairs, relative to k(0).
+
+        `approximate`, the kernel of these rows as a map sees it, is overwritten where it is in
+        double precision: fresh memory takes longer than the arithmetic.
+        """
+        double = approximate.dtype == np.float64
+        error = np.subtract(approximate, self.exact, out=approximate if double else None)
+        error /= self.at_zero
+        squares = np.square(error, out=error)
+        weighted = squares * self.pairs
+        rms = np.sqrt(weighted.sum() / self._totals[0])
+        typical = np.sqrt(np.multiply(squares, self.typical, out=weighted).sum() / self._totals[1])
+        largest = np.sqrt(np.multiply(squares, self.pairs > 0, out=weighted).max())
+        return float(rms), float(largest), float(typical)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,19 +136,12 @@ def try_candidate(
         else:
             candidate._fit_validated(training)
         approximate = candidate._approximate_gram(validation.rows, validation.rows)
-        error = (approximate - validation.exact) / validation.at_zero
     except ValueError as refusal:
         # Every map has refusals of its own (kernel, width, memory); the report shows their text.
         return refused(name, str(refusal))
-    squares = np.square(error, dtype=np.float64)
-    return Trial(
-        name,
-        candidate.n_columns_,
-        float(np.sqrt(np.average(squares, weights=validation.pairs))),
-        float(np.abs(error[validation.pairs > 0]).max()),
-        cost_per_row(candidate),
-        typical=float(np.sqrt(np.average(squares, weights=validation.typical))),
-    )
+    rms, largest, typical = validation.errors(approximate)
+    cost = cost_per_row(candidate)
+    return Trial(name, candidate.n_columns_, rms, largest, cost, typical=typical)
 
 
 def split_rows(distance: Floats, rng: np.random.Generator) -> tuple[Indices, Floats, Floats]:
