@@ -137,6 +137,7 @@ def test_the_error_of_an_axis_is_its_largest_up_to_the_whole_reach():
         assert search.error(0, n) == pytest.approx(error, rel=1e-3)
 
 
+@pytest.mark.long
 def test_of_many_axes_none_can_spare_a_node():
     d = 11  # 2^11 grids between two neighbours are too many to try
     kernel, region = qf.Gaussian(np.geomspace(0.02, 0.3, d)), Region.of(d=d, diameter=2.0)

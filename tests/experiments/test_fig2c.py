@@ -14,6 +14,7 @@ from quadfeat.experiments.speech.utterances import N_STATES, PHONES48
 from .conftest import untimed
 
 
+@pytest.mark.long
 def test_a_cell_of_fig2c_gives_the_same_records_twice(corpus, monkeypatch):
     for name, value in {
         "_BANDWIDTHS": (1.0,),
@@ -69,6 +70,7 @@ def test_models_without_a_limit_of_rank_run_nearer_to_their_minimum(name, asked,
     assert (record["map"], record["columns"], record["per"]) == (name, 3, 0.5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", list(references.REFERENCES))
 def test_reference_levels_are_decoded_with_weights_of_their_own(corpus, name, monkeypatch):
     work = fig2c_cells._Work(Data(corpus), "small")

@@ -91,6 +91,7 @@ def test_the_network_stops_where_it_predicts_development_speakers_best(monkeypat
     assert seen == ["dev"] * 7 + ["test"] * 4
 
 
+@pytest.mark.long
 def test_the_linear_level_is_that_of_scikit_learns_logistic_regression(corpus):
     work = fig2c_cells._Work(Data(corpus), "small")
     tasks = [make(stacked=True) for make in (work.development_task, work.final_task)]

@@ -184,6 +184,7 @@ def test_landmarks_are_not_tried_where_they_would_be_half_of_the_rows(rng):
         assert tried == ("Landmarks" in [trial.name for trial in features.report_.trials])
 
 
+@pytest.mark.long
 def test_wide_pools_are_not_reweighted_by_the_front_door(rng):
     X = rng.normal(size=(60, 2))
     for columns, tried in ((1024, True), (1025, False)):

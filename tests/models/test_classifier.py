@@ -79,6 +79,7 @@ def test_class_weights_are_sample_weights(waves, loss):
     np.testing.assert_allclose(by_class, by_row, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.long
 def test_a_ridge_classifier_takes_the_alpha_of_the_least_log_loss_of_rows_left_out(rng):
     X = rng.normal(size=(60, 2))
     y = (X[:, 0] * X[:, 1] > 0).astype(int) + (X[:, 0] > 1)
