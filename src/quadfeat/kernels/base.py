@@ -35,6 +35,17 @@ class Kernel(BaseEstimator):
     To add one: store the parameters in `__init__`, write `profile` (k on one axis, k(0) = 1) and
     `density` (its spectrum, of mass 1). Everything else follows for the product over axes, and
     `quadfeat.testing.check_kernel` checks that the two are a Fourier pair.
+
+    Attributes
+    ----------
+    moments : float
+        Moments of the spectrum of an order below this are finite; inf by default.
+    edges : (m,), frequencies that the panels of a density with peaks start from; none by default
+    stored : dict or None
+        What each parameter may be, by the names of `storage.kernels`; None if it cannot be saved.
+    decreasing, rotation_invariant, unimodal : bool
+        Whether k is known to fall with |u|, to depend on |u| alone, and its density to fall.
+    noise : float, how far `profile` may be from the kernel, beyond its rounding
     """
 
     # The classes of sums, products and multiples, set by `composite`, which imports this file.
@@ -42,11 +53,10 @@ class Kernel(BaseEstimator):
     _product: ClassVar[type[Any]]
     _scaled: ClassVar[type[Any]]
 
-    # What each parameter may be, by the names of `storage.kernels`; None if it cannot be saved.
     stored: ClassVar[Stored] = None
 
     moments: float = np.inf
-    edges: Floats = np.zeros(0)  # frequencies that the panels of a density with peaks start from
+    edges: Floats = np.zeros(0)
 
     def __repr__(self) -> str:
         # scikit-learn's takes twice as long for every level of nesting.

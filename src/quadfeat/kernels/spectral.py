@@ -32,6 +32,10 @@ class Spectral(Kernel):
         Frequencies of narrow peaks. Needed only for peaks thousands of times narrower than their
         frequency; others are found.
 
+    Attributes
+    ----------
+    moments : float, inf; a Gauss rule still refuses a tail that is too heavy for it
+
     Examples
     --------
     >>> box = Spectral(lambda omega: 0.5 * (np.abs(omega) < 1))
@@ -128,6 +132,15 @@ class Smoothed(Kernel):
     The paper's way to make any product kernel subgaussian: the spectrum is multiplied by
     exp(-width^2 w^2 / 2) and scaled back to mass 1, so all moments exist and Gauss rules with
     them. `introduced_error` tells how far the smoothed kernel is from the original.
+
+    Parameters
+    ----------
+    kernel : Kernel that factors over axes
+    width : float, the standard deviation, in the units of X
+
+    Attributes
+    ----------
+    moments : float, inf: every moment of the spectrum is finite
     """
 
     stored: ClassVar[Stored] = {"kernel": "kernel", "width": "positive"}

@@ -133,6 +133,11 @@ class Gaussian(_GammaKernel):
         "scale" is scikit-learn's 1 / (n_features * X.var()); "median" puts the median distance
         between rows at one length scale, gamma = 1 / (2 median^2).
 
+    Attributes
+    ----------
+    moments : float, inf: every moment of the spectrum is finite
+    rotation_invariant : bool, True, up to a scale per axis
+
     Examples
     --------
     >>> Gaussian(gamma=0.5)([[0.0]], [[2.0]])
@@ -212,8 +217,15 @@ def _squared_distances(X: Floats, Y: Floats) -> tuple[Floats, npt.NDArray[np.boo
 class Laplacian(_GammaKernel):
     """exp(-gamma |u|_1), with a Cauchy spectrum on each axis: no moments, so no Gauss rule.
 
-    `gamma` is a number, one per axis, "scale" (1 / (n_features * X.std())) or "median" (the
-    inverse median distance).
+    Parameters
+    ----------
+    gamma : float, array of one per axis, "scale" or "median"
+        "scale" is 1 / (n_features * X.std()), "median" the inverse median distance, both in |.|_1.
+
+    Attributes
+    ----------
+    moments : float, 1: the spectrum has no second moment
+    rotation_invariant : bool, False
     """
 
     moments = 1.0
@@ -239,7 +251,17 @@ class Laplacian(_GammaKernel):
 
 
 class Cauchy(_GammaKernel):
-    """prod_i 1 / (1 + gamma u_i^2), with a Laplace spectrum on each axis: all moments exist."""
+    """prod_i 1 / (1 + gamma u_i^2), with a Laplace spectrum on each axis: all moments exist.
+
+    Parameters
+    ----------
+    gamma : float, array of one per axis, "scale" or "median", as of `Gaussian`
+
+    Attributes
+    ----------
+    moments : float, inf: every moment of the spectrum is finite
+    rotation_invariant : bool, False
+    """
 
     def __init__(self, gamma: Any = 1.0) -> None:
         self.gamma = gamma
@@ -268,6 +290,17 @@ class Matern(_GammaKernel):
     with 2 nu degrees of freedom: it does not factor over axes, so it has no grid. The product of
     one-dimensional ones (`product=True`) is another kernel, and has. nu=0.5 is the exponential
     kernel; as nu grows both tend to `Gaussian(gamma)`.
+
+    Parameters
+    ----------
+    nu : float, the smoothness; 0.5, 1.5 and 2.5 have closed forms
+    gamma : float, array of one per axis, "scale" or "median", as of `Gaussian`
+    product : bool, the product of one-dimensional kernels instead of the isotropic one
+
+    Attributes
+    ----------
+    moments : float, 2 nu
+    rotation_invariant : bool, whether it is the isotropic kernel
     """
 
     stored: ClassVar[Stored] = {"nu": "positive", "gamma": "gamma", "product": "flag"}

@@ -109,6 +109,12 @@ class Anova(_SubsetKernel):
     subsets : sequence of sequences of column numbers
     weights : sequence of positive numbers, one per subset; default all 1
 
+    Attributes
+    ----------
+    size : int, the number of subsets
+    rank : int, the size of the largest subset (the paper's r)
+    degree : int, the largest number of subsets that share a column
+
     Examples
     --------
     >>> kernel = Anova(Gaussian(1.0), [[0, 1], [1, 2]])
@@ -224,10 +230,21 @@ def _check_subsets(subsets: list[Axes], d: int) -> None:
 class Convolution(_SubsetKernel):
     """One sub-kernel per window of a series, an image or an image with channels.
 
-    `shape` is (length,), (height, width) or (height, width, channels); X has one column per entry,
-    in C order. `window` and `stride` are one number, or one per direction. `base` defaults to
-    `Gaussian("scale")`, which looks at the axes of the windows.
+    Parameters
+    ----------
+    shape : (length,), (height, width) or (height, width, channels)
+        X has one column per entry, in C order.
+    window, stride : int, or one per direction
+    base : Kernel, default Gaussian("scale"), which looks at the axes of the windows
 
+    Attributes
+    ----------
+    size : int, the number of windows
+    rank : int, the size of the largest window (the paper's r)
+    degree : int, the largest number of windows that share a column
+
+    Examples
+    --------
     >>> Convolution((28, 28), 5).size
     576
     """

@@ -27,6 +27,10 @@ class CompareDisplay:
     order : list of str or None
         The maps in the order of the legend, which also gives names that are no map the same style
         in several pictures; None orders them by their last error.
+
+    Attributes
+    ----------
+    ax_, figure_ : Axes and Figure of matplotlib, once drawn
     """
 
     def __init__(
@@ -93,6 +97,10 @@ class ErrorDisplay:
         With "x" (a distance or a tolerance), "observed", and "promised" or None.
     against : str
         "distance" or "tolerance".
+
+    Attributes
+    ----------
+    ax_, figure_ : Axes and Figure of matplotlib, once drawn
     """
 
     def __init__(self, records: Iterable[dict[str, Any]], *, against: str) -> None:

@@ -13,10 +13,17 @@ from .._typing import Floats
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """A quadrature rule: `nodes` (n, d) and `weights` (n,), which may be signed.
+    """A quadrature rule: nodes and weights, frozen.
 
     Calling it at gaps (k, d) gives the kernel it integrates, sum of weight * cos(node . gap).
 
+    Attributes
+    ----------
+    nodes : (n, d), frequencies
+    weights : (n,), which may be signed
+
+    Examples
+    --------
     >>> Rule(np.array([[-1.0], [1.0]]), np.array([0.5, 0.5]))(np.array([[0.0]]))
     array([1.])
     """
