@@ -9,7 +9,7 @@ ENGINE := CMakeLists.txt $(wildcard $(addprefix src/quadfeat/_engine/cpp/,*.cpp 
 # Fits run BLAS on one thread, so tests share the processors among processes.
 PYTEST := $(BIN)/pytest --numprocesses=auto --maxprocesses=4
 
-.PHONY: demo test test-long lint bench accuracy training clean
+.PHONY: demo test test-long lint bench accuracy training tables clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/quadfeat demo
@@ -34,6 +34,10 @@ accuracy: $(VENV)/dev.stamp
 
 training: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/training.py
+
+# `make tables BEFORE=PYTHON` also runs the version that this interpreter has installed.
+tables: $(VENV)/dev.stamp
+	$(BIN)/python benchmarks/tables.py $(if $(BEFORE),--before $(BEFORE))
 
 include sanitize.mk
 

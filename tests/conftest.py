@@ -16,6 +16,7 @@ from quadfeat.data.checkpoint import Checkpoint
 KERNELS = {
     "gaussian": lambda d: qf.Gaussian(0.3),
     "gaussian-per-axis": lambda d: qf.Gaussian(np.linspace(0.2, 0.5, d)),
+    "gaussian-metric": lambda d: qf.Gaussian(0.3, metric=np.tri(d + 1, d) / 2),
     "laplacian": lambda d: qf.Laplacian(0.4),
     "laplacian-per-axis": lambda d: qf.Laplacian(np.linspace(0.2, 0.5, d)),
     "cauchy": lambda d: qf.Cauchy(0.3),

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ._engine import engine_info as engine_info
     from .kernels.base import Kernel as Kernel
+    from .kernels.matern import Matern as Matern
     from .kernels.spectral import Smoothed as Smoothed
     from .kernels.spectral import Spectral as Spectral
     from .kernels.stationary import Cauchy as Cauchy
     from .kernels.stationary import Gaussian as Gaussian
     from .kernels.stationary import Laplacian as Laplacian
-    from .kernels.stationary import Matern as Matern
     from .kernels.subsets import Anova as Anova
     from .kernels.subsets import Convolution as Convolution
     from .maps.base import FeatureMap as FeatureMap
@@ -52,7 +52,7 @@ _HOMES = {
     "Cauchy": "kernels.stationary",
     "Gaussian": "kernels.stationary",
     "Laplacian": "kernels.stationary",
-    "Matern": "kernels.stationary",
+    "Matern": "kernels.matern",
     "Anova": "kernels.subsets",
     "Convolution": "kernels.subsets",
     "FeatureMap": "maps.base",

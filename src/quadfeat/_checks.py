@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils import check_random_state
 
 
@@ -206,6 +207,18 @@ def check_plain(name: str, values: Any, *, dates: bool = False) -> None:
         raise ValueError(
             f"{name} holds dates or times ({dtype}), not numbers; give for example seconds since a "
             f"day of your choice"
+        )
+
+
+def check_squares(name: str, X: Any) -> None:
+    """Refuse rows whose squares overflow: distances and variances would be infinite."""
+    values = X.data if sparse.issparse(X) else X
+    limit = float(np.sqrt(np.finfo(X.dtype).max)) / 1e6  # so that sums of squares do not either
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    if largest > limit:
+        raise ValueError(
+            f"{name} has values up to {largest:g}, and beyond {limit:.0e} their squares overflow "
+            f"in {X.dtype}; standardise X, or leave such rows out"
         )
 
 

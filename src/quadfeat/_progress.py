@@ -38,10 +38,30 @@ def progress(
         meter.close()
 
 
-def step(label: str, done: int, total: int, *, verbose: bool) -> None:
-    """Write a line such as "bandwidth: 3 of 8 tried" to stderr, for steps of a second or more."""
-    if verbose:
-        print(f"{label}: {done} of {total} tried", file=sys.stderr)
+class Steps:
+    """Writes a line such as "kernel: 3 of 8, 5 s left" to stderr after a step of a second or more.
+
+    Parameters
+    ----------
+    label : str, what is being done
+    total : int, the number of steps
+    verbose : bool, False writes nothing
+    """
+
+    def __init__(self, label: str, total: int, *, verbose: bool) -> None:
+        self._label, self._total, self._verbose = label, total, verbose
+        self._count, self._began = 0, time.monotonic()
+        self._written = self._began
+
+    def done(self) -> None:
+        """One more step is done."""
+        self._count += 1
+        now = time.monotonic()
+        if not self._verbose or now - self._written < 1.0:
+            return
+        self._written = now
+        left = (now - self._began) / self._count * (self._total - self._count)
+        print(f"{self._label}: {self._count} of {self._total}, {left:.0f} s left", file=sys.stderr)
 
 
 def _rows(block: Any) -> int:

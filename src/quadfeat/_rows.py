@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,12 @@ def moved(X: Matrix, origin: Floats | None, dtype: Any) -> Matrix:
     """X minus `origin`, subtracted in double precision and then rounded to `dtype`."""
     centred = X if origin is None else np.asarray(X, dtype=np.float64) - origin
     return np.asarray(centred, dtype=dtype)
+
+
+def has_finite_sum(X: Matrix) -> bool:
+    """Whether the sum is finite, and so every entry; entries may be finite where it is not."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return isfinite(X.sum())
 
 
 def dense_rows(X: Any) -> Any:

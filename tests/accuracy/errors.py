@@ -3,7 +3,8 @@
 import numpy as np
 
 from quadfeat.accuracy.region import Region
-from quadfeat.kernels.stationary import Cauchy, Gaussian, Laplacian, Matern
+from quadfeat.kernels.matern import Matern
+from quadfeat.kernels.stationary import Cauchy, Gaussian, Laplacian
 from quadfeat.rules import interval, rule
 
 KERNELS = [

@@ -12,7 +12,8 @@ from quadfeat.accuracy import covering
 from quadfeat.accuracy.certificate import certify
 from quadfeat.accuracy.region import Region
 from quadfeat.constructions import randomized
-from quadfeat.kernels.stationary import Cauchy, Gaussian, Matern
+from quadfeat.kernels.matern import Matern
+from quadfeat.kernels.stationary import Cauchy, Gaussian
 from quadfeat.rules.rule import Rule
 
 from .errors import climb, points, rule_error

@@ -79,3 +79,33 @@ def test_what_is_in_a_region_is_in_what_some_axes_see_of_it_and_in_that_rounded_
             assert np.all(length <= small.diameter * (1 + 1e-12))
         assert part.rounded_up().diameter <= part.diameter * 2 ** (1 / 8) * (1 + 1e-12)
     assert regions[0].diameter == pytest.approx(np.linalg.norm(box))
+
+
+@pytest.mark.parametrize("r", [1, 2, 3, 5])
+def test_a_transformed_region_holds_the_images_of_all_gaps(r):
+    rng = np.random.default_rng(r)
+    matrix = rng.normal(size=(r, 3)) * [1.0, 3.0, 0.1]
+    for region in (
+        Region.of(d=3, diameter=2.0),
+        Region.of(box=[1.0, 0.2, 3.0]),
+        Region.of(box=[1.0, 0.2, np.inf], diameter=2.0),
+    ):
+        gaps = rng.choice([-1.0, 1.0], size=(4000, 3)) * np.minimum(region.box, region.diameter)
+        gaps[2000:] *= rng.random((2000, 3))
+        # The longest image of a ball, and the furthest on each axis.
+        rows = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
+        gaps = np.concatenate([gaps, region.diameter * np.linalg.svd(matrix)[2], 2.0 * rows])
+        inside = np.all(np.abs(gaps) <= region.box, axis=1)
+        inside &= np.linalg.norm(gaps, axis=1) <= region.diameter * (1 + 1e-15)
+        images, image = gaps[inside] @ matrix.T, region.transformed(matrix)
+        assert len(images) > 9 and len(image.box) == r
+        assert np.linalg.norm(images, axis=1).max() <= image.diameter
+        assert np.all(np.abs(images) <= image.box)
+
+
+def test_a_transformed_region_is_no_larger_than_it_must_be():
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
+    ball = Region.of(d=3, diameter=2.0).transformed(turn)
+    assert ball.diameter == pytest.approx(2.0) and ball.box == pytest.approx((2.0,) * 3)
+    box = Region.of(box=[1.0, 2.0, 0.0]).transformed(np.array([[1.0, -1.0, 5.0]]))
+    assert box.diameter == pytest.approx(3.0) and box.box == pytest.approx((3.0,))

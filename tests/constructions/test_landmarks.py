@@ -6,7 +6,8 @@ import pytest
 from quadfeat.constructions import landmarks
 from quadfeat.constructions.landmarks import LandmarkBasis
 from quadfeat.kernels.base import Kernel
-from quadfeat.kernels.stationary import Cauchy, Gaussian, Laplacian, Matern
+from quadfeat.kernels.matern import Matern
+from quadfeat.kernels.stationary import Cauchy, Gaussian, Laplacian
 from quadfeat.kernels.subsets import Anova
 
 from .expansion_laws import DATA, EPS, landmark_features, landmark_rounding, violations

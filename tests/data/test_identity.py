@@ -94,3 +94,21 @@ def test_one_changed_target_is_other_data(row, tmp_path):
     y[row] += 1.0
     with pytest.raises(ValueError, match="other data"):
         clone(model).fit(X, y)
+
+
+def test_a_metric_is_part_of_the_parameters_by_value(table, tmp_path, killed_at_the_end):
+    X, y = table
+    metric = np.random.default_rng(0).normal(size=(40, 3))
+
+    def model(metric):
+        features = qf.RandomFourier(qf.Gaussian(0.1, metric=metric), n_components=8, random_state=0)
+        return qf.KernelRegressor(
+            features, alpha=0.1, checkpoint=tmp_path / "checkpoint", checkpoint_interval=0
+        )
+
+    model(metric).fit(X, y)
+    model(metric.copy()).fit(X, y)
+    other = metric.copy()
+    other[20, 1] = np.nextafter(other[20, 1], 9.0)
+    with pytest.raises(ValueError, match="of a fit with other parameters"):
+        model(other).fit(X, y)

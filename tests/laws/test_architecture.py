@@ -20,6 +20,7 @@ ORDER = [
     "_progress",
     "numerics",
     "rules",
+    "learning",
     "kernels",
     "_engine",
     "constructions",

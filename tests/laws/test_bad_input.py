@@ -16,7 +16,12 @@ CASES = [
     (qf.RandomFourier(qf.Gaussian(np.nan)), X, ValueError, r"gamma.*nan"),
     (qf.RandomFourier(qf.Gaussian(10**400)), X, ValueError, r"gamma.*finite.*1000"),
     (qf.RandomFourier(qf.Gaussian(None)), X, TypeError, r"gamma.*None"),
-    (qf.RandomFourier(qf.Gaussian("auto")), X, ValueError, r"gamma.*'scale' or 'median'.*'auto'"),
+    (
+        qf.RandomFourier(qf.Gaussian("auto")),
+        X,
+        ValueError,
+        r"gamma.*'tuned' or 'learned'.*'auto'",
+    ),
     (qf.RandomFourier(qf.Gaussian(1 + 2j)), X, TypeError, r"gamma.*1\.0.*1\+2j"),
     (qf.RandomFourier(qf.Gaussian([1.0, 2.0])), X, ValueError, r"gamma has 2.*4 columns"),
     (qf.RandomFourier(qf.Gaussian([1, 1, 1, -1])), X, ValueError, r"gamma.*-1"),

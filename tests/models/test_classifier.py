@@ -83,7 +83,7 @@ def test_class_weights_are_sample_weights(waves, loss):
 def test_a_ridge_classifier_takes_the_alpha_of_the_least_log_loss_of_rows_left_out(rng):
     X = rng.normal(size=(60, 2))
     y = (X[:, 0] * X[:, 1] > 0).astype(int) + (X[:, 0] > 1)
-    model = qf.KernelClassifier(fixed(20), alpha=[0.01, 1.0, 100.0]).fit(X, y)
+    model = qf.KernelClassifier(fixed(20), loss="ridge", alpha=[0.01, 1.0, 100.0]).fit(X, y)
     Z = model.features_.transform(X)
     signs = np.where(y[:, None] == np.arange(3), 1.0, -1.0)
 
@@ -114,7 +114,8 @@ def test_probabilities_of_ridge_are_calibrated_on_rows_it_did_not_see(rng):
     X = rng.normal(size=(4000, 2))
     truth = 1 / (1 + np.exp(-3 * np.sin(2 * X).sum(axis=1)))
     y = rng.uniform(size=4000) < truth
-    P = qf.KernelClassifier(fixed()).fit(X[:2000], y[:2000]).predict_proba(X[2000:])
+    model = qf.KernelClassifier(fixed(), loss="ridge").fit(X[:2000], y[:2000])
+    P = model.predict_proba(X[2000:])
     np.testing.assert_allclose(P.sum(axis=1), 1.0, rtol=1e-12)
     assert np.abs(P[:, 1] - truth[2000:]).mean() < 0.08
     log_loss = -np.log(P[np.arange(2000), y[2000:].astype(int)]).mean()

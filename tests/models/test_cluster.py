@@ -58,9 +58,8 @@ def _regressor(**options):
 
 
 def _classifier(**options):
-    return qf.KernelClassifier(
-        qf.RandomFourier(qf.Gaussian(0.3), n_components=P, random_state=0), **options
-    )
+    features = qf.RandomFourier(qf.Gaussian(0.3), n_components=P, random_state=0)
+    return qf.KernelClassifier(features, **{"loss": "ridge", **options})
 
 
 def _lazy(*arrays, chunk=700):
@@ -87,6 +86,19 @@ def test_ridge_is_the_local_fit(client, rows):
     _assert_same(
         _classifier(alpha=1e-2).fit(*_lazy(X, labels)), _classifier(alpha=1e-2).fit(X, labels)
     )
+    auto = _classifier(loss="auto", alpha=1e-2).fit(*_lazy(X, labels))
+    assert auto.loss_ == "ridge" and "Dask" in auto.tuning_[0].judge
+
+
+def test_a_metric_is_a_change_of_coordinates_on_the_workers(client, rows):
+    X, y = rows
+    metric = np.random.default_rng(2).normal(size=(3, D)) / 2
+    kernel = qf.Gaussian(0.3, metric=metric)
+    ours = _regressor(alpha=1e-2).set_params(features__kernel=kernel).fit(*_lazy(X, y))
+    plain = _regressor(alpha=1e-2).fit(X @ metric.T, y)
+    _assert_same(ours, plain)
+    lazy = ours.predict(_lazy(X)[0]).compute()
+    np.testing.assert_allclose(lazy, plain.predict(X @ metric.T), atol=1e-9)
 
 
 def test_the_look_at_a_collection_is_the_local_one(rows, monkeypatch):

@@ -29,7 +29,8 @@ def features():
 
 MODELS = {
     "regressor": lambda: qf.KernelRegressor(features()),
-    "ridge": lambda: qf.KernelClassifier(features()),
+    "auto": lambda: qf.KernelClassifier(features()),
+    "ridge": lambda: qf.KernelClassifier(features(), loss="ridge"),
     "squared_hinge": lambda: qf.KernelClassifier(features(), loss="squared_hinge", alpha=1.0),
     "logistic": lambda: qf.KernelClassifier(features(), loss="logistic", alpha=1.0),
     "rank": lambda: qf.KernelClassifier(features(), loss="logistic", alpha=1.0, rank=2),

@@ -8,14 +8,13 @@ from sklearn.linear_model import LogisticRegression
 
 import quadfeat as qf
 from quadfeat.data.checkpoint import Checkpoint
-from quadfeat.data.sources import source
-from quadfeat.data.summary import distinct_rows
 from quadfeat.models import ridge
 from quadfeat.models.descent import Objective, fit_loss, tune_alpha
 from quadfeat.models.losses import Weights
 from quadfeat.models.ridge_sums import NormalSums
 from quadfeat.models.stream import Rows
-from quadfeat.models.tuning import penalties
+from quadfeat.models.tuning import Tried, Tuning, best, marked, penalties, with_rows
+from quadfeat.models.validation import Split
 from quadfeat.numerics.factorisations import InPlaceCholesky
 
 
@@ -23,11 +22,64 @@ def small():
     return qf.HermiteMercer(n_components=30)
 
 
-def bandwidths(model):
-    return [each for each in model.tuning_ if each.parameter != "alpha"]
+def kernels(model):
+    return [each for each in model.tuning_ if each.parameter not in ("alpha", "loss")]
 
 
-# --- bandwidths -----------------------------------------------------------------------------------
+# --- the table --------------------------------------------------------------------------------
+def test_a_table_says_what_was_tried_chosen_and_at_an_edge():
+    rows = [
+        Tried("kernel", "Laplacian, a scale per axis", 0.5, "likelihood", chosen=True),
+        Tried("alpha", 0.25, np.inf, "leave-one-out", edge=True),
+        Tried("alpha", 4.0, 0.125, "leave-one-out", chosen=True, edge=True),
+        Tried("loss", "ridge", np.nan, "not compared: partial_fit", chosen=True),
+    ]
+    head, kernel, first, last, loss = repr(Tuning(rows)).splitlines()
+    assert head.split() == ["parameter", "value", "score", "score", "is"]
+    assert "Laplacian, a scale per axis" in kernel and kernel.split("0.5")[1].split()[0] == "chosen"
+    assert "inf" in first and "chosen" not in first and "edge" not in first
+    assert "0.125  chosen, at an edge  leave-one-out" in last
+    assert "-  chosen" in loss
+    assert len({line.find(word) for line, word in [(head, "score is"), (last, "leave-")]}) == 1
+    assert Tuning(rows) == rows and str(Tuning(rows)) == repr(Tuning(rows))
+    assert "nothing was tried" in repr(Tuning())
+    assert Tuning(rows)._repr_html_().count("<tr>") == 5
+
+
+def test_new_rows_replace_those_of_the_same_parameter_only():
+    one, two = Tried("alpha", 1.0, 0.5, "a"), Tried("loss", "ridge", 0.5, "b")
+    new = Tried("alpha", 2.0, 0.25, "a")
+    assert with_rows([one, two], "alpha", [new]) == [two, new]
+
+
+@pytest.mark.parametrize(("scores", "chosen"), [([1, 2, 3], 0), ([3, 1, 2], 1), ([3, 2, 1], 2)])
+def test_the_best_alpha_is_marked_and_the_ends_of_the_grid_are_edges(scores, chosen):
+    alphas = np.array([0.1, 1.0, 10.0])
+    alpha, tried = best(alphas, np.array(scores, dtype=float), "leave-one-out")
+    assert alpha == alphas[chosen]
+    assert [each.chosen for each in tried] == [i == chosen for i in range(3)]
+    assert [each.edge for each in tried] == [True, False, True]
+    _, tried = best(alphas, np.array(scores, dtype=float), "leave-one-out", (0.1, 100.0))
+    assert [each.edge for each in tried] == [True, False, False]
+    assert not any(each.edge for each in marked(tried, tried[0]))
+
+
+@pytest.mark.parametrize("model", [qf.KernelRegressor, qf.KernelClassifier])
+def test_one_value_of_each_parameter_is_chosen_and_it_is_that_of_the_model(model, rng, tmp_path):
+    X = rng.normal(size=(200, 2))
+    y = np.sin(2 * X).sum(axis=1) + 0.3 * rng.normal(size=200)
+    fitted = model(small()).fit(X, y if model is qf.KernelRegressor else y > 0)
+    chosen = {each.parameter: each.value for each in fitted.tuning_ if each.chosen}
+    assert sum(each.chosen for each in fitted.tuning_) == len(chosen)
+    assert {each.parameter for each in fitted.tuning_} == set(chosen)
+    assert chosen["alpha"] == fitted.alpha_
+    assert chosen.get("loss") == getattr(fitted, "loss_", None)
+    qf.save(fitted, tmp_path / "model.qf")
+    again = qf.load(tmp_path / "model.qf")
+    assert again.tuning_ == fitted.tuning_ and repr(again.tuning_) == repr(fitted.tuning_)
+
+
+# --- kernels -----------------------------------------------------------------------------------
 def test_what_varies_faster_gets_a_shorter_length_scale(rng):
     X = rng.uniform(-1, 1, size=(400, 1))
     slow, fast = (
@@ -37,43 +89,14 @@ def test_what_varies_faster_gets_a_shorter_length_scale(rng):
     assert fast > 4 * slow
 
 
-def test_the_last_bandwidth_is_the_vertex_of_the_parabola_through_the_best(rng):
-    X = rng.normal(size=(300, 2))
-    y = np.sin(2 * X).sum(axis=1) + 0.3 * rng.normal(size=300)
-    tried = bandwidths(qf.KernelRegressor(small()).fit(X, y))
-    assert len(tried) == 8  # the best of the grid is inside of it
-    power, score = np.log2([t.value for t in tried]), np.array([t.score for t in tried])
-    best = int(score[:7].argmin())
-    bend, slope, _ = np.polyfit(power[best - 1 : best + 2], score[best - 1 : best + 2], 2)
-    assert power[7] == pytest.approx(-slope / (2 * bend), rel=1e-6)
-
-
-def test_the_score_of_a_bandwidth_is_its_restricted_likelihood_at_the_best_alpha(rng):
-    X = rng.normal(size=(200, 2))
-    y = np.sin(2 * X).sum(axis=1) + 0.3 * rng.normal(size=200)
-    rows = distinct_rows(source(X, y).summary(labels=False).drawn.X)
-    median = qf.Gaussian("median").resolve(rows).gamma
-    for each in bandwidths(qf.KernelRegressor(small()).fit(X, y)):
-        features = small().set_params(kernel=qf.Gaussian(median / each.value**2))
-        Z = features.fit(rows).transform(X)
-        values, vectors = np.linalg.eigh(np.cov(Z.T, bias=True) * 200)
-        rotated = (Z - Z.mean(axis=0)) @ vectors
-        scores = []
-        for alpha in penalties(values.sum(), Z.dtype):
-            left = np.sum((y - y.mean()) ** 2) - ((rotated.T @ y) ** 2 / (values + alpha)).sum()
-            volume = np.log1p(values / alpha).sum()
-            scores.append(left / 200 * np.exp(volume / 199))
-        assert each.score == pytest.approx(min(scores), rel=1e-6)
-
-
-def test_weights_count_copies_when_a_bandwidth_is_chosen(rng):
+def test_weights_count_copies_when_a_kernel_is_chosen(rng):
     # Few columns: of 30, some are as small as 5e-12 of the trace, and rounding shows in scores.
     model = qf.KernelRegressor(small().set_params(n_components=16))
     X, copies = rng.normal(size=(150, 2)), rng.integers(1, 9, size=150)
     y = np.sin(2 * X).sum(axis=1) + rng.normal(size=150)
     by_weight = clone(model).fit(X, y, sample_weight=copies)
     by_row = clone(model).fit(np.repeat(X, copies, axis=0), np.repeat(y, copies))
-    scores = ([t.score for t in bandwidths(each)] for each in (by_weight, by_row))
+    scores = ([t.score for t in kernels(each)] for each in (by_weight, by_row))
     np.testing.assert_allclose(*scores, rtol=1e-6)
 
 
@@ -152,7 +175,7 @@ def sample(rng):
 
 
 def test_every_fifth_row_judges_what_the_others_fitted(sample):
-    alpha, tried = tune_alpha("logistic", sample, 1, intercept=True)
+    alpha, tried = tune_alpha("logistic", Split.of(sample), 1, intercept=True)
     validation, training = np.arange(4, 100, 5), np.flatnonzero(np.arange(100) % 5 != 4)
     for each in tried:
         model = LogisticRegression(C=1 / each.value, tol=1e-10, max_iter=10_000)
@@ -171,7 +194,9 @@ def test_rows_of_one_x_judge_together_and_weights_set_the_scale_of_alpha(sample)
     Z = sample.Z[group * 2]
     pairs = Rows(Z, sample.y, np.ones(100), group=group)
     heavy = Rows(Z, sample.y, np.full(100, 7.0), group=group)
-    ours, theirs = (tune_alpha("logistic", rows, 1, intercept=True) for rows in (pairs, heavy))
+    ours, theirs = (
+        tune_alpha("logistic", Split.of(rows), 1, intercept=True) for rows in (pairs, heavy)
+    )
     assert theirs[0] == pytest.approx(7 * ours[0], rel=1e-12)
     validation = group % 5 == 4
     for one, other in zip(ours[1], theirs[1], strict=True):

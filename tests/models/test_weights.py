@@ -14,7 +14,8 @@ from quadfeat.data.sampling import is_table_of_counts
 
 MODELS = {
     "regressor": qf.KernelRegressor(qf.HermiteMercer(n_components=16)),
-    "ridge": qf.KernelClassifier(qf.HermiteMercer(n_components=16)),
+    "auto": qf.KernelClassifier(qf.HermiteMercer(n_components=16)),
+    "ridge": qf.KernelClassifier(qf.HermiteMercer(n_components=16), loss="ridge"),
     "balanced": qf.KernelClassifier(qf.HermiteMercer(n_components=16), class_weight="balanced"),
     "logistic": qf.KernelClassifier(qf.HermiteMercer(n_components=16), loss="logistic"),
     "hinge": qf.KernelClassifier(qf.HermiteMercer(n_components=16), loss="squared_hinge"),
@@ -148,8 +149,8 @@ def test_a_class_of_three_rows_among_many_is_known_to_the_model(rng):
     X = rng.normal(size=(30_000, 2))
     y = np.where(X[:, 0] > 0, "right", "left")
     y[:3], X[:3] = "far", [50.0, 50.0] + 0.1 * X[:3]
-    model = qf.KernelClassifier(qf.Landmarks(qf.Gaussian(0.5), n_components=64, random_state=0))
-    model.fit(X, y)
+    features = qf.Landmarks(qf.Gaussian(0.5), n_components=64, random_state=0)
+    model = qf.KernelClassifier(features, loss="ridge").fit(X, y)
     assert model.classes_.tolist() == ["far", "left", "right"]
     assert (model.predict(X[:3]) == "far").all()
 

@@ -85,7 +85,7 @@ def test_the_command_s_fits_run_on_one_thread(task, tmp_path, monkeypatch):
     rows = np.column_stack([X, y if task == "regression" else y > 0])
     np.savetxt(tmp_path / "rows.csv", rows, delimiter=",", header="a,b,c,y", comments="")
     seen.clear()
-    files.fit_model(tmp_path / "rows.csv", files.FitOptions("y", task=task, width=8))
+    files.fit_model(tmp_path / "rows.csv", files.FitOptions("y", task=task, width=8, loss="ridge"))
     assert seen and all(set(each) == {1} for each in seen)
 
 

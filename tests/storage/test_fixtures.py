@@ -25,3 +25,19 @@ def test_there_are_files_of_every_kind():
     kinds = {type(qf.load(path)).__name__ for path in FILES}
     assert {"DenseGrid", "HermiteMercer", "Landmarks", "KernelFeatures"} <= kinds
     assert {"KernelRegressor", "KernelClassifier"} <= kinds
+
+
+@pytest.mark.parametrize("name", ["classifier", "regressor"])
+def test_a_model_of_an_earlier_version_has_a_loss_and_a_table(name):
+    model = qf.load(next(path for path in FILES if path.stem == name))
+    assert getattr(model, "loss_", None) == getattr(model, "loss", None)
+    assert isinstance(model.tuning_, list)
+    assert repr(model.tuning_).startswith(("parameter", "nothing"))
+
+
+def test_a_file_whose_loss_is_not_that_of_its_parameters_is_refused():
+    model = qf.load(next(path for path in FILES if path.stem == "classifier"))
+    for loss, loss_ in (("ridge", "logistic"), ("auto", "auto"), ("auto", "ridge")):
+        model.loss, model.loss_ = loss, loss_
+        with pytest.raises(ValueError, match=r"loss|calibration"):
+            model.restored()

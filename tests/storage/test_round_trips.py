@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import quadfeat as qf
+from quadfeat.data import archive
 
 from ..conftest import KERNELS
 
@@ -43,7 +44,9 @@ def test_every_kernel_and_its_features_come_back(name, data, tmp_path):
 MODELS = {
     "regressor": lambda f: qf.KernelRegressor(f),
     "regressor-path": lambda f: qf.KernelRegressor(f, alpha=(0.1, 1.0), fit_intercept=False),
-    "ridge": lambda f: qf.KernelClassifier(f, class_weight="balanced", checkpoint_interval=3),
+    "interval": lambda f: qf.KernelRegressor(f, checkpoint_interval=3),
+    "auto": lambda f: qf.KernelClassifier(f),
+    "ridge": lambda f: qf.KernelClassifier(f, loss="ridge", class_weight="balanced"),
     "weighted": lambda f: qf.KernelClassifier(f, class_weight={"a": 1, "b": 2.5}, alpha=1.0),
     "squared-hinge": lambda f: qf.KernelClassifier(f, loss="squared_hinge", alpha=1.0),
     "logistic": lambda f: qf.KernelClassifier(f, loss="logistic", alpha=1.0),
@@ -162,3 +165,42 @@ def test_what_load_would_refuse_is_refused_by_save(data, tmp_path):
     with pytest.raises(ValueError, match="KernelRegressor cannot be stored: coef_"):
         qf.save(model, tmp_path / "m.qf")
     assert (tmp_path / "m.qf").read_bytes() == before
+
+
+@pytest.mark.filterwarnings("ignore:.*exact to.*:UserWarning")
+def test_every_map_with_a_metric_answers_with_the_same_bits(any_map, data, tmp_path):
+    metric = np.random.default_rng(0).normal(size=(2, 4))
+    any_map.set_params(kernel=qf.Gaussian("scale", metric=metric)).fit(data)
+    again = _round_trip(any_map, tmp_path)
+    assert vars(again).keys() == vars(any_map).keys()
+    np.testing.assert_array_equal(again.kernel.metric, metric)
+    np.testing.assert_array_equal(again.kernel_.metric, metric)
+    assert again.transform(data).tobytes() == any_map.transform(data).tobytes()
+    assert again.error(data, n_pairs=100) == any_map.error(data, n_pairs=100)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64, list])
+def test_a_metric_comes_back_in_its_type(kind, data, tmp_path):
+    metric = np.array([[1, 0, 2, 0], [0, 3, 0, 1]])
+    metric = metric.tolist() if kind is list else metric.astype(kind)
+    kernel = 0.5 * qf.Gaussian(0.3, metric=metric)
+    again = _round_trip(kernel, tmp_path)
+    assert type(again.kernel.metric) is type(metric)
+    assert again(data).tobytes() == kernel(data).tobytes()
+
+
+def test_a_kernel_without_a_metric_is_stored_as_before_there_were_any(tmp_path):
+    qf.save(qf.Gaussian(0.3), tmp_path / "model.qf")
+    manifest, _ = archive.read(tmp_path / "model.qf")
+    assert manifest["estimator"] == {"class": "Gaussian", "state": {"gamma": 0.3}}
+    assert qf.load(tmp_path / "model.qf").metric is None
+
+
+@pytest.mark.parametrize("metric", [np.ones((2, 3)), np.ones((3, 4)), np.zeros((2, 4)), None])
+def test_a_file_whose_metric_does_not_fit_its_map_is_refused(metric, data, tmp_path):
+    kernel = qf.Gaussian(0.3, metric=np.ones((2, 4)))
+    for features in (qf.RandomFourier(kernel), qf.Landmarks(kernel), qf.KernelFeatures(kernel)):
+        features.fit(data)
+        features.kernel_ = qf.Gaussian(0.3, metric=metric)
+        with pytest.raises(ValueError, match="cannot be stored"):
+            qf.save(features, tmp_path / "model.qf")

@@ -18,7 +18,7 @@ FITTED = {
     "regressor": lambda X: qf.KernelRegressor(SMALL).fit(X, X[:, 0]),
     "regressors": lambda X: qf.KernelRegressor(SMALL).fit(X, X[:, :2]),
     "partial": lambda X: qf.KernelRegressor(SMALL).partial_fit(X, X[:, 0]),
-    "classifier": lambda X: qf.KernelClassifier(SMALL, class_weight="balanced").fit(
+    "classifier": lambda X: qf.KernelClassifier(SMALL, loss="ridge", class_weight="balanced").fit(
         X, (X[:, 0] > 0) + 1.0
     ),
     "logistic": lambda X: qf.KernelClassifier(

@@ -2,6 +2,7 @@
 
 `plans` holds the plans and their rules, `reference` computes features in plain NumPy, and
 `dispatch` runs the compiled core (`cpp/`) where it is installed and `reference` elsewhere.
+`gradients` differentiates features by the rows: products of features, in NumPy.
 
 The rule: every function that evaluates a plan has a twin in `reference`, which defines the answer.
 """

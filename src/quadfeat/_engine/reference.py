@@ -65,7 +65,7 @@ def kronecker(X: Matrix, plan: KroneckerPlan, out: Matrix, n_threads: int | None
     widths = 2 * np.diff(plan.entry_ptr) + (plan.entry_middle != 0)
     widest = max((int(np.prod(widths[group])) for group in groups), default=1)
     for x, z in _blocks(X, out, widest):
-        table = [_entry(x, plan, t) for t in range(len(plan.entry_axis))]
+        table = [entry_features(x, plan, t) for t in range(len(plan.entry_axis))]
         column = 0
         for group, scale, drop in zip(groups, plan.group_scale, dropped, strict=True):
             product = np.full((len(x), 1), scale, dtype=x.dtype)
@@ -78,7 +78,7 @@ def kronecker(X: Matrix, plan: KroneckerPlan, out: Matrix, n_threads: int | None
             z[:, column] = np.sqrt(np.sum(np.square(left_out)))
 
 
-def _entry(x: Matrix, plan: KroneckerPlan, t: int) -> Matrix:
+def entry_features(x: Matrix, plan: KroneckerPlan, t: int) -> Matrix:
     """The 1-D features of entry t: its middle, its cosines, its sines."""
     chosen = slice(plan.entry_ptr[t], plan.entry_ptr[t + 1])
     angles = x[:, plan.entry_axis[t], None] * plan.entry_nodes[chosen].astype(x.dtype)
@@ -158,11 +158,7 @@ def _tables(X: Matrix, expansion: Expansion) -> tuple[Matrix, Matrix]:
     dtype = X.dtype
     # Subtract the mean before the product: a large mean would cancel the digits of t.
     centred = X - expansion.mean.astype(dtype)
-    t = _product(centred, expansion.rotation.astype(dtype))
-    if expansion.mixing is not None:
-        straight = expansion.scale / np.sqrt(expansion.length)
-        t = centred * straight.astype(dtype) + _product(t, expansion.mixing.astype(dtype))
-    t = t.T
+    t = coordinates(centred, expansion).T
     squares = t * t
     exponent = expansion.envelope[1:].astype(dtype) @ squares[1:]
     if len(expansion.sizes) < len(expansion.axes):
@@ -180,6 +176,16 @@ def _tables(X: Matrix, expansion: Expansion) -> tuple[Matrix, Matrix]:
         else:
             _hermite_ratios(t[i], expansion.ratio[i], expansion.envelope[i], table)
     return tables, base.astype(dtype)
+
+
+def coordinates(centred: Matrix, expansion: Expansion) -> Matrix:
+    """t, (n, m): centred rows along the directions of an expansion."""
+    dtype = centred.dtype
+    t = _product(centred, expansion.rotation.astype(dtype))
+    if expansion.mixing is None:
+        return t
+    straight = expansion.scale / np.sqrt(expansion.length)
+    return centred * straight.astype(dtype) + _product(t, expansion.mixing.astype(dtype))
 
 
 def _hermite_functions(t: Matrix, ratio: float, envelope: float, table: Matrix) -> None:

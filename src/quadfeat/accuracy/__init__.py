@@ -2,6 +2,7 @@
 
 One rule: a proof never depends on errors that were only seen. Errors are |k - k~| over k(0).
 
+- `proof`: `Certificate`, and the refusal where nothing is proven.
 - `certificate`: the largest error over a region, proven for the rule at hand; sums over groups.
 - `bounds`: constructions that can be certified (`Grid`, `Sparse`, `Reweighted`), bounds on cells.
 - `tensor_grid`: the bound of a tensor grid, from its axes.
@@ -17,8 +18,9 @@ One rule: a proof never depends on errors that were only seen. Errors are |k - k
 
 from .axis_cells import ROUNDING
 from .bounds import Construction, Grid, Reweighted, Sparse
-from .certificate import Certificate, certify, refuse_vacuous
+from .certificate import certify
 from .estimate import NEW_ROWS, Estimate, draw_pairs
+from .proof import Certificate, refuse_vacuous
 from .region import Region, turned_gaps, turned_rows
 from .theory import (
     anova_random_samples,

@@ -10,13 +10,11 @@ precision adds some 1e-7 more.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import isfinite, prod
 from typing import Any
 
 import numpy as np
 
-from .._errors import NoCertificate
 from .._typing import Floats
 from ..kernels.base import Group, Kernel
 from ..rules import grids
@@ -24,25 +22,12 @@ from ..rules.rule import Rule, axis_key
 from .axis_cells import ROUNDING
 from .bounds import Bound, Construction, Grid, Reweighted, Sparse, chain, rule_key
 from .covering import cover_bound
+from .proof import Certificate, refuse_vacuous
 from .region import Region
 from .sparse_grid import smolyak_bound
 from .taylor import taylor_bound
 from .tensor_grid import grid_bound
 from .theory import polynomially_exact
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """A proof that |k - k~| <= value * k(0) for every gap in the region."""
-
-    value: float
-    region: Region | str
-    method: str
-    theorem1: float | None = None
-
-    def __repr__(self) -> str:
-        beside = "" if self.theorem1 is None else f"; Theorem 1: {self.theorem1:.3g}"
-        return f"Certificate({self.value:.4g} for all {self.region}, by {self.method}{beside})"
 
 
 def certify(
@@ -162,18 +147,6 @@ def _any_rule_bound(
         if cover is not None and cover < upper[-1]:
             upper, method = np.minimum(upper, cover), "covering"
     return Bound(step, upper, method)
-
-
-def refuse_vacuous(value: float, d: int) -> None:
-    """An error that says what can be proven, where this is no bound below k(0)."""
-    if not value < 1:
-        raise NoCertificate(
-            f"no certificate: nothing below k(0) can be proven for this map on {d} axes over this "
-            f"region; a smaller region, or more nodes, may do. What has one: DenseGrid, "
-            f"SparseGrid(weights='signed'), PolynomiallyExact and any map over a small region, and "
-            f"maps of up to 3 axes per group; for this map, error(X) gives an estimate with a "
-            f"confidence"
-        )
 
 
 def _key(group: Group, construction: Construction, region: Region) -> Any:

@@ -48,7 +48,7 @@ def turned_gaps(directions: Floats, scale: Floats, diameter: float, box: Sequenc
     return Turned(radius * _UP, np.minimum(along, radius) * _UP)
 
 
-_UP = 1 + 1e-12  # more than the rounding of a rotation
+_UP = 1 + 1e-12  # more than the rounding of a rotation, or of a product with a matrix
 _LARGEST = 1e150  # beyond it squares overflow
 _WANTED = {
     "diameter": f"one finite number from 0 to {_LARGEST:g}, such as 4.0",
@@ -110,6 +110,16 @@ class Region:
             max(widths.max(), min(self.diameter, _up(np.linalg.norm(widths)))),
             tuple(widths.tolist()),
         )
+
+    def transformed(self, matrix: Floats) -> Region:
+        """A region that holds M u for every gap u of this one; M is `matrix` (r, d).
+
+        |M u| <= |M|_2 |u|, and |(M u)_i| is at most sum_j |M_ij| box_j and |M_i| |u|.
+        """
+        sides = np.minimum(self.box, self.diameter)
+        box = np.minimum(np.abs(matrix) @ sides, np.linalg.norm(matrix, axis=1) * self.diameter)
+        far = min(float(np.linalg.norm(matrix, 2)) * self.diameter, float(np.linalg.norm(box)))
+        return Region(far * _UP, tuple((box * _UP).tolist()))
 
     def rounded_up(self) -> Region:
         """A slightly larger region that others share: one width, a power of 2^(1/8)."""

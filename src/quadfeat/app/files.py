@@ -37,7 +37,7 @@ class FitOptions:
     target, weight : columns of the file, or None
     task : "auto", "regression" or "classification"
     width : int, columns of features
-    loss : "ridge", or for classes "squared_hinge" or "logistic"
+    loss : "auto" or "ridge", or for classes "squared_hinge" or "logistic"
     alpha : the penalty, or "auto": chosen on held-out rows
     checkpoint : file to resume from, or None
     """
@@ -46,7 +46,7 @@ class FitOptions:
     weight: str | None = None
     task: str = "auto"
     width: int = 1024
-    loss: str = "ridge"
+    loss: str = "auto"
     alpha: Any = "auto"
     checkpoint: Path | None = None
 
@@ -85,7 +85,7 @@ def fit_model(
         "verbose": True,
     }
     if task == "regression":
-        if loss != "ridge":
+        if loss not in ("auto", "ridge"):
             raise ValueError(f"loss={loss!r} is for classes, and this target is a number")
         model: Any = KernelRegressor(features, **common)
     else:

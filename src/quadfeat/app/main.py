@@ -66,6 +66,7 @@ class Task(Enum):
 class Loss(Enum):
     """What to minimise for classes."""
 
+    auto = "auto"
     ridge = "ridge"
     squared_hinge = "squared_hinge"
     logistic = "logistic"
@@ -241,7 +242,7 @@ def fit(
         typer.Option(help="auto: classes for text, or for at most 20 different whole numbers."),
     ] = Task.auto,
     width: Annotated[int, typer.Option(help="Columns of features.", min=1)] = 1024,
-    loss: Annotated[Loss, typer.Option(help="For classes.")] = Loss.ridge,
+    loss: Annotated[Loss, typer.Option(help="For classes; auto: ridge or logistic.")] = Loss.auto,
     alpha: Annotated[
         float | None, typer.Option(help="The penalty; by default chosen on held-out rows.")
     ] = None,
@@ -284,6 +285,7 @@ def fit(
         "features": type(features.map_).__name__,
         "columns": len(features.signs_),
         **({} if map_only else {"alpha": model.alpha_}),
+        **({"loss": model.loss_} if hasattr(model, "loss_") else {}),
         "seconds": round(time.perf_counter() - began, 3),
         "out": str(out),
     }

@@ -1,7 +1,10 @@
 """Kernels: k(x - y) and its spectrum.
 
-- `base`: the class `Kernel`, which others derive from, and the `Group`s of axes it sums over
+- `base`: the class `Kernel`, which others derive from, the `Group`s of axes it sums over, and
+  `WithMetric`, the change of coordinates of a kernel with a metric
+- `metric`: the check of a metric, and the refusal of kernels that keep columns apart
 - `stationary`: kernels by a formula: Gaussian, Laplacian, Cauchy, Matern
+- `radial`: functions of the distance that kernels share
 - `spectral`: kernels by a density: Spectral, and Smoothed
 - `composite`: sums, products and multiples of kernels
 - `subsets`: sums over subsets of axes: Anova, Convolution
@@ -12,8 +15,9 @@ stored) are in its class, so adding a kernel touches one file.
 
 from .base import Group, Kernel, same
 from .composite import Product, ProductAxis, Scaled, Sum
+from .matern import Matern
 from .spectral import Smoothed, Spectral
-from .stationary import Cauchy, Gaussian, Laplacian, Matern
+from .stationary import Cauchy, Gaussian, Laplacian
 from .subsets import Anova, Convolution
 
 __all__ = [

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 from math import ceil
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_array
 
 from .._errors import NoDensity, NoMoments, NotSeparable
+from .._rows import BLOCK_ENTRIES
 from .._typing import Axes, Floats, Subsets
 from ..numerics import panels
+from ..numerics.linear_map import LinearMap
 from ..rules import gauss
 from ..rules.rule import Axis, Rule, axis_key
+from .metric import check_metric, short_text
+from .radial import fall_length
 
 MOST_DERIVATIVES = 16  # of k, the highest with a bound
 Stored = dict[str, str] | None
@@ -34,7 +39,8 @@ class Kernel(BaseEstimator):
 
     To add one: store the parameters in `__init__`, write `profile` (k on one axis, k(0) = 1) and
     `density` (its spectrum, of mass 1). Everything else follows for the product over axes, and
-    `quadfeat.testing.check_kernel` checks that the two are a Fourier pair.
+    `quadfeat.testing.check_kernel` checks that the two are a Fourier pair. Gradients are exact
+    if you also write `profile_slope` (dk/du); without it they are central differences.
 
     Attributes
     ----------
@@ -61,11 +67,25 @@ class Kernel(BaseEstimator):
     def __repr__(self) -> str:
         # scikit-learn's takes twice as long for every level of nesting.
         defaults = inspect.signature(type(self)).parameters
-        given = {name: repr(value) for name, value in self.get_params(deep=False).items()}
+        given = {name: short_text(value) for name, value in self.get_params(deep=False).items()}
         changed = [
             f"{name}={text}" for name, text in given.items() if text != repr(defaults[name].default)
         ]
         return f"{type(self).__name__}({', '.join(changed)})"
+
+    # --- change of coordinates
+    def coordinates(self, d: int) -> tuple[Kernel, Floats | None]:
+        """The kernel `inner` and the matrix M (r, d) with k(x, y) = inner(M x, M y).
+
+        Of a resolved kernel on d columns; (self, None) where no coordinates are changed. Maps are
+        made of `inner` and the rows M x.
+        """
+        return self, None
+
+    @property
+    def mixes_axes(self) -> bool:
+        """Whether `coordinates` has a matrix: such a kernel is no part of a sum or product."""
+        return False
 
     # --- one axis
     def profile(self, gap: Floats) -> Floats:
@@ -75,6 +95,19 @@ class Kernel(BaseEstimator):
     def density(self, omega: Floats) -> Floats:
         """The spectral density on one axis."""
         raise NotImplementedError(f"{type(self).__name__} does not factor over axes")
+
+    def profile_slope(self, gap: Floats) -> Floats:
+        """dk/du on one axis, for u > 0.
+
+        By central differences of `profile`, to about 1e-12 of its steepest slope; kernels of this
+        library have closed forms.
+        """
+        step = 0.004 * fall_length(self.profile)
+        near, far = (
+            self.profile(gap + distance) - self.profile(np.abs(gap - distance))
+            for distance in (step, 2 * step)
+        )
+        return np.asarray((8 * near - far) / (12 * step))
 
     def quantile(self, q: Floats) -> Floats:
         """The inverse distribution function of the density."""
@@ -129,6 +162,15 @@ class Kernel(BaseEstimator):
         return bounds
 
     # --- all axes
+    @property
+    def learns(self) -> bool:
+        """Whether `fit` needs targets to learn parameters from."""
+        return False
+
+    def learned(self, X: Any, y: Any) -> Kernel:
+        """This kernel with the parameters that it learns from rows and targets."""
+        return self
+
     def resolve(self, X: Floats, subsets: Subsets | None = None) -> Self:
         """This kernel with checked parameters; "scale" and "median" become numbers, from X."""
         return self
@@ -173,7 +215,8 @@ class Kernel(BaseEstimator):
         """Draw n frequencies (n, d) from the spectrum, a mixture when there are several groups."""
         groups = self.groups(d)
         if len(groups) == 1 and groups[0].kernel is self:
-            return self.spectrum(_open_uniform(n, self.cube(d), rng))
+            # Uniform numbers in the open interval (0, 1), so that no quantile is infinite.
+            return self.spectrum(1.0 - rng.random((n, self.cube(d))) * (1.0 - 2.0**-53))
         shares = np.array([group.weight for group in groups])
         choice = rng.choice(len(groups), size=n, p=shares / shares.sum())
         nodes = np.zeros((n, d))
@@ -233,6 +276,55 @@ class Kernel(BaseEstimator):
             gram *= self.axis(i).profile(np.abs(X[:, i, None] - Y[None, :, i]))
         return gram
 
+    def slope(self, X: Floats, Y: Floats, weights: Floats) -> Floats:
+        """The gradient by x of sum_b weights[b, t] k(x, y_b) at the rows of X, (n, t, d).
+
+        Of a resolved kernel and float64 rows: nothing is checked. Where k has a kink, as
+        `Laplacian` at a gap of 0 on an axis, that term counts as 0.
+
+        Parameters
+        ----------
+        X : (n, d)
+        Y : (m, d)
+        weights : (m, t)
+
+        Examples
+        --------
+        >>> from quadfeat import Gaussian
+        >>> x, y = np.array([[1.0]]), np.array([[0.0]])
+        >>> Gaussian(0.5).slope(x, y, np.ones((1, 1)))[0, 0].round(6)  # -x exp(-x^2 / 2)
+        array([-0.606531])
+        """
+        total = np.zeros((len(X), weights.shape[1], X.shape[1]))
+        for axes, kernel, weight in self.groups(X.shape[1]):
+            total[:, :, axes] += weight * kernel.group_slope(X[:, axes], Y[:, axes], weights)
+        return total
+
+    def group_slope(self, X: Floats, Y: Floats, weights: Floats) -> Floats:
+        """`slope` of a kernel of one group; `slope` sums these over groups."""
+        slope = np.empty((len(X), weights.shape[1], X.shape[1]))
+        size = BLOCK_ENTRIES // Y.size + 4  # `group_derivatives` may hold a matrix for every axis
+        for start in range(0, len(X), size):
+            some = slice(start, start + size)
+            for i, derivative in enumerate(self.group_derivatives(X[some], Y)):
+                slope[some, :, i] = derivative @ weights
+        return slope
+
+    def group_derivatives(self, X: Floats, Y: Floats) -> Iterator[Floats]:
+        """dk(x, y) / dx_i of a kernel of one group, (n, m), for one axis i after the other."""
+        axes = [_numeric(axis) for axis in self.axes(X.shape[1])]
+        # Products of the profiles of later and of earlier axes: profiles may be 0, so none is
+        # divided out.
+        after = [np.ones((len(X), len(Y)))]
+        for i in range(len(axes) - 1, 0, -1):
+            after.append(after[-1] * axes[i].profile(np.abs(X[:, i, None] - Y[:, i])))
+        before = np.ones((len(X), len(Y)))
+        for i, axis in enumerate(axes):
+            gap = X[:, i, None] - Y[:, i]
+            distance = np.abs(gap)
+            yield before * axis.profile_slope(distance) * np.sign(gap) * after.pop()
+            before *= axis.profile(distance)
+
     def at(self, gaps: Floats) -> Floats:
         """k at the rows of gaps (n, d): (n,)."""
         total = np.zeros(len(gaps))
@@ -262,6 +354,72 @@ class Kernel(BaseEstimator):
         return self * factor
 
 
+class WithMetric(Kernel):
+    """What a kernel with the parameters `gamma` and `metric` adds to the kernel without a metric.
+
+    The first base of its class. Methods of the class that know one axis call `refuse_axes`.
+    """
+
+    gamma: Any
+    metric: Any
+
+    def resolve(self, X: Floats, subsets: Subsets | None = None) -> Self:
+        if self.metric is None:
+            return super().resolve(X, subsets)
+        if self.learns:
+            raise ValueError(
+                f"{self!r} learns from targets: call fit(X, y) of a map or a model with this kernel"
+            )
+        metric = check_metric(self.metric, X.shape[1])
+        if np.ndim(self.gamma):
+            raise ValueError(
+                f"gamma must be one number, 'scale' or 'median' beside a metric, got "
+                f"{np.size(self.gamma)} values; put the scales into the metric, as in "
+                f"Gaussian(1.0, metric=metric * np.sqrt(gamma))"
+            )
+        resolved = super().resolve(LinearMap(metric)(X) if isinstance(self.gamma, str) else X)
+        resolved.metric = metric
+        return resolved
+
+    @property
+    def learns(self) -> bool:
+        return super().learns or (isinstance(self.metric, str) and self.metric == "learned")
+
+    def coordinates(self, d: int) -> tuple[Kernel, Floats | None]:
+        if self.metric is None:
+            return self, None
+        inner = clone(self)
+        inner.metric = None
+        return inner, np.asarray(self.metric, dtype=np.float64)
+
+    @property
+    def mixes_axes(self) -> bool:
+        return self.metric is not None
+
+    def restrict(self, axes: Axes) -> Kernel:
+        self.refuse_axes()
+        return super().restrict(axes)
+
+    def axis(self, i: int) -> Axis:
+        self.refuse_axes()
+        return super().axis(i)
+
+    def refuse_axes(self) -> None:
+        """An error where one axis is asked for and the metric mixes them."""
+        if self.metric is not None:
+            raise NotSeparable(
+                f"{self!r} does not factor over the columns of X, which its metric mixes; "
+                f"coordinates(d) has the kernel that factors, and the matrix for its rows"
+            )
+
+    def cube(self, d: int) -> int:
+        return d if self.metric is None else len(self.metric)
+
+    def spectrum(self, U: Floats) -> Floats:
+        inner, metric = self.coordinates(U.shape[1])
+        return super().spectrum(U) if metric is None else inner.spectrum(U) @ metric
+
+
 def _gauss_rule(axis: Axis, n: int) -> Rule | None:
     """The Gauss rule of at most n nodes, exact for the moments; None if the tail is heavy."""
     try:
@@ -273,11 +431,6 @@ def _gauss_rule(axis: Axis, n: int) -> Rule | None:
 def _numeric(axis: Axis) -> Kernel:
     assert isinstance(axis, Kernel)
     return axis
-
-
-def _open_uniform(n: int, d: int, rng: np.random.Generator) -> Floats:
-    """Uniform numbers in the open interval (0, 1), so that no quantile is infinite."""
-    return 1.0 - rng.random((n, d)) * (1.0 - 2.0**-53)
 
 
 def same(one: Any, other: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property, reduce
 from itertools import product
 from math import comb
@@ -17,7 +17,8 @@ from ..numerics.cosine_transform import CosineTransform
 from ..numerics.panels import POINTS, legendre, search
 from ..rules import gauss
 from ..rules.rule import Axis, Rule
-from .base import Group, Kernel, Stored
+from .base import Group, Kernel, Stored, _numeric
+from .metric import refuse_metric
 
 
 def convolution(one: Axis, two: Axis) -> Profile:
@@ -85,6 +86,7 @@ class Sum(Kernel):
 
     def resolve(self, X: Floats, subsets: Subsets | None = None) -> Self:
         _check_parts(self, left=self.left, right=self.right)
+        refuse_metric(self, self.left, self.right)
         return type(self)(self.left.resolve(X, subsets), self.right.resolve(X, subsets))
 
     def restrict(self, axes: Axes) -> Kernel:
@@ -118,6 +120,14 @@ class Scaled(Kernel):
         factor = check_positive("factor", self.factor, example="0.5")
         return type(self)(self.kernel.resolve(X, subsets), factor)
 
+    def coordinates(self, d: int) -> tuple[Kernel, Floats | None]:
+        inner, matrix = self.kernel.coordinates(d)
+        return (self, None) if matrix is None else (Scaled(inner, self.factor), matrix)
+
+    @property
+    def mixes_axes(self) -> bool:
+        return self.kernel.mixes_axes
+
     def restrict(self, axes: Axes) -> Kernel:
         return Scaled(self.kernel.restrict(axes), self.factor)
 
@@ -149,6 +159,7 @@ class Product(Kernel):
 
     def resolve(self, X: Floats, subsets: Subsets | None = None) -> Self:
         _check_parts(self, left=self.left, right=self.right)
+        refuse_metric(self, self.left, self.right)
         return type(self)(self.left.resolve(X, subsets), self.right.resolve(X, subsets))
 
     def restrict(self, axes: Axes) -> Kernel:
@@ -230,6 +241,18 @@ class _ProductTerm(Kernel):
             X[:, second], Y[:, second]
         )
 
+    def group_derivatives(self, X: Floats, Y: Floats) -> Iterator[Floats]:
+        parts = [(kernel, X[:, axes], Y[:, axes]) for kernel, axes in (self.left, self.right)]
+        grams = [kernel.group_gram(x, y) for kernel, x, y in parts]
+        left, right = (kernel.group_derivatives(x, y) for kernel, x, y in parts)
+        for i in range(X.shape[1]):
+            derivative = np.zeros((len(X), len(Y)))
+            if i in self.left.axes:
+                derivative += next(left) * grams[1]
+            if i in self.right.axes:
+                derivative += grams[0] * next(right)
+            yield derivative
+
     def group_at(self, gaps: Floats) -> Floats:
         return self.left.kernel.group_at(gaps[:, self.left.axes]) * self.right.kernel.group_at(
             gaps[:, self.right.axes]
@@ -277,6 +300,12 @@ class ProductAxis(Kernel):
 
     def profile(self, gap: Floats) -> Floats:
         return self.left.profile(gap) * self.right.profile(gap)
+
+    def profile_slope(self, gap: Floats) -> Floats:
+        left, right = _numeric(self.left), _numeric(self.right)
+        return left.profile_slope(gap) * right.profile(gap) + left.profile(
+            gap
+        ) * right.profile_slope(gap)
 
     def density(self, omega: Floats) -> Floats:
         if len(self.edges) and omega.size:

@@ -16,6 +16,7 @@ from ..numerics.panels import search
 from ..rules.rule import Axis
 from .base import Group, Kernel, Stored
 from .composite import ProductAxis
+from .metric import refuse_metric
 from .stationary import Gaussian
 
 
@@ -113,6 +114,9 @@ class SpectralAxis(Kernel):
     def profile(self, gap: Floats) -> Floats:
         return self._transform(gap) / self._mass
 
+    def profile_slope(self, gap: Floats) -> Floats:
+        return self._transform.slope(gap) / self._mass
+
 
 def _check_peaks(peaks: Any) -> list[float]:
     given = [] if peaks is None else peaks
@@ -152,6 +156,7 @@ class Smoothed(Kernel):
     def resolve(self, X: Floats, subsets: Subsets | None = None) -> Self:
         if not isinstance(self.kernel, Kernel):
             raise TypeError(f"kernel must be a Kernel such as Laplacian(1.0), got {self.kernel!r}")
+        refuse_metric(self, self.kernel)
         width = check_positive("width", self.width, example="0.25")
         return type(self)(self.kernel.resolve(X, subsets), width)
 
@@ -230,3 +235,6 @@ class SmoothedAxis(Kernel):
 
     def profile(self, gap: Floats) -> Floats:
         return self._transform(gap) / self._mass
+
+    def profile_slope(self, gap: Floats) -> Floats:
+        return self._transform.slope(gap) / self._mass

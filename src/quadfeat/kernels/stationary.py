@@ -1,26 +1,31 @@
-"""Kernels by their formula: Gaussian, Laplacian, Cauchy, Matern."""
+"""Kernels by their formula: Gaussian, Laplacian, Cauchy; what kernels of a scale share."""
 
 from __future__ import annotations
 
-from math import e, factorial, prod
+from collections.abc import Iterator
+from math import factorial, prod
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special, stats
 from scipy.spatial.distance import cdist, pdist
 from sklearn.base import clone
 
 from .._checks import check_positive
-from .._errors import NotSeparable
 from .._typing import Axes, Floats, Subsets
+from ..learning.given import learned_from
+from ..numerics.distances import squared_distances
+from ..numerics.linear_map import LinearMap
 from ..rules import gauss
 from ..rules.rule import Axis, Rule
-from .base import MOST_DERIVATIVES, Kernel, Stored
+from .base import MOST_DERIVATIVES, Kernel, Stored, WithMetric
+from .radial import pair_blocks, radial_slope
+
+LEARNED = ("tuned", "learned")  # words for gamma that need targets
 
 
-class _GammaKernel(Kernel):
-    """A kernel whose scale is `gamma`: a number, one per axis, "scale" or "median"."""
+class GammaKernel(Kernel):
+    """A kernel whose scale is `gamma`: numbers, or a word for how to get them from data."""
 
     stored: ClassVar[Stored] = {"gamma": "gamma"}
     gamma: Any
@@ -29,10 +34,16 @@ class _GammaKernel(Kernel):
     def resolve(self, X: Floats, subsets: Subsets | None = None) -> Self:
         gamma: Any = self.gamma
         if isinstance(gamma, str):
+            if gamma in LEARNED:
+                raise ValueError(
+                    f"gamma={gamma!r} is learned from targets: call fit(X, y) of a map or a model "
+                    f"with this kernel, not part of a sum or product; without targets give gamma a "
+                    f"number, 'scale' or 'median'"
+                )
             if gamma not in ("scale", "median"):
                 raise ValueError(
-                    f"gamma must be a positive number, one per axis, 'scale' or 'median', "
-                    f"got {gamma!r}"
+                    f"gamma must be a positive number, one per axis, 'scale', 'median', 'tuned' or "
+                    f"'learned', got {gamma!r}"
                 )
             subsets = subsets if subsets is not None else [np.arange(X.shape[1])]
             gamma = (self._scale if gamma == "scale" else self._median)(X, subsets)
@@ -102,10 +113,82 @@ class _GammaKernel(Kernel):
     def noise(self) -> float:
         return 0.0
 
+    # --- what learning from targets needs
+    @property
+    def learns(self) -> bool:
+        return isinstance(self.gamma, str) and self.gamma in LEARNED
+
+    def learned(self, X: Any, y: Any) -> Kernel:
+        kernel: Kernel = learned_from(self, X, y)
+        return kernel
+
+    @property
+    def linear(self) -> bool:
+        """Whether gamma is an inverse length, not the square of one."""
+        return self._metric == "cityblock"
+
+    def with_lengths(self, inverse: Floats | float) -> Self:
+        """This kernel with length scales given by their inverses: (d,), or one for all axes.
+
+        |u|^2 / 2 in length scales is gamma |u|^2; for `Laplacian` |u| is gamma |u|.
+        """
+        scaled = clone(self)
+        scaled.gamma = inverse * 1.0 if self.linear else inverse**2 / 2
+        return scaled
+
+    def stretched(self, factor: float) -> Self:
+        """This kernel with all length scales multiplied by a factor."""
+        stretched = clone(self)
+        stretched.gamma = self.gamma / (factor if self.linear else factor**2)
+        return stretched
+
+    def length_slopes(self, X: Floats, Y: Floats, weights: Floats) -> Floats:
+        """sum_ab weights_ab d log k(x_a, y_b) / d log(inverse length scale of axis i), (d,).
+
+        With weights that are the gram times the derivative of some value by its entries, these are
+        the derivatives of that value.
+        """
+        gamma = np.broadcast_to(np.asarray(self.gamma, dtype=np.float64), X.shape[1:])
+        slopes = np.zeros(X.shape[1])
+        for rows in pair_blocks(X, Y):
+            for i, value in enumerate(gamma):
+                gap = np.abs(X[rows, i, None] - Y[None, :, i])
+                slopes[i] += np.vdot(weights[rows], self._log_slope(gap, value))
+        return slopes
+
+    def _log_slope(self, gap: Floats, gamma: float) -> Floats:
+        """d log k / d log(1 / length scale) on one axis, at gaps that may be overwritten."""
+        raise NotImplementedError
+
+    def relative_slope(self, gap: Floats) -> Floats:
+        """(dk/du) / k on one axis; 0 at a kink."""
+        raise NotImplementedError
+
+    def profile_slope(self, gap: Floats) -> Floats:
+        return self.profile(gap) * self.relative_slope(gap)
+
+    def group_derivatives(self, X: Floats, Y: Floats) -> Iterator[Floats]:
+        gram = self.group_gram(X, Y)
+        for i in range(X.shape[1]):
+            axis = self.axis(i)
+            assert isinstance(axis, GammaKernel)
+            slope = axis.relative_slope(X[:, i, None] - Y[:, i])
+            slope *= gram
+            yield slope
+
     def _columns(self, X: Floats) -> Floats:
         """A copy of X in length scales, for the vectorised Gram matrices."""
         root = np.sqrt(self.gamma) if self._metric == "sqeuclidean" else np.asarray(self.gamma)
         return X * root
+
+
+def square_slopes(X: Floats, Y: Floats, weights: Floats) -> Floats:
+    """sum_ab weights_ab (x_ai - y_bi)^2, (d,), by matrix products."""
+    return np.asarray(
+        weights.sum(axis=1) @ X**2
+        + weights.sum(axis=0) @ Y**2
+        - 2 * np.einsum("ai,ai->i", X, weights @ Y)
+    )
 
 
 def _check_gamma(gamma: Any) -> float:
@@ -124,103 +207,124 @@ def _column_moments(X: Floats) -> tuple[Floats, Floats]:
     return mean, square
 
 
-class Gaussian(_GammaKernel):
+class Gaussian(WithMetric, GammaKernel):
     """exp(-gamma |u|^2), with the normal spectrum N(0, 2 gamma): subgaussian, rotation-invariant.
+
+    With a `metric` M it is exp(-gamma |M u|^2), the kernel without one on rows M x. Maps, their
+    certificates and models are those of that kernel on these rows. It may be multiplied by a
+    number; sums, products, `Anova` and `Convolution` keep columns apart and refuse it.
 
     Parameters
     ----------
-    gamma : float, array of one per axis, "scale" or "median"
+    gamma : float, array of one per axis, "scale", "median", "tuned" or "learned"
         "scale" is scikit-learn's 1 / (n_features * X.var()); "median" puts the median distance
-        between rows at one length scale, gamma = 1 / (2 median^2).
+        between rows at one length scale, gamma = 1 / (2 median^2). Both look at the rows M x, and
+        beside a metric gamma is one number. "tuned" and "learned" need the targets of `fit(X, y)`:
+        one gamma, or one per axis, with the highest likelihood of a sample of 2,000 rows.
+    metric : array (r, d), "learned" or None
+        M, with a column for each column of X; r may be less than d, or more. "learned" takes the
+        most likely M, from the targets; a gamma that is a word is then 0.5.
 
     Attributes
     ----------
     moments : float, inf: every moment of the spectrum is finite
-    rotation_invariant : bool, True, up to a scale per axis
+    rotation_invariant : bool, True, up to a scale per axis; False with a metric
+    mixes_axes : bool, whether there is a metric
 
     Examples
     --------
     >>> Gaussian(gamma=0.5)([[0.0]], [[2.0]])
     array([[0.13533528]])
+    >>> Gaussian(gamma=0.5, metric=[[1.0, -1.0]])([[0.0, 0.0]], [[5.0, 3.0]])
+    array([[0.13533528]])
     """
 
-    def __init__(self, gamma: Any = 1.0) -> None:
+    stored: ClassVar[Stored] = {"gamma": "gamma", "metric": "metric"}
+
+    def __init__(self, gamma: Any = 1.0, metric: Any = None) -> None:
         self.gamma = gamma
+        self.metric = metric
+
+    def with_metric(self, metric: Floats) -> Gaussian:
+        """This kernel, of one length scale, on rows M x."""
+        return Gaussian(self.gamma, metric=metric)
 
     def profile(self, gap: Floats) -> Floats:
+        self.refuse_axes()
         return np.exp(-self.gamma * gap**2)
 
+    def relative_slope(self, gap: Floats) -> Floats:
+        return -2 * self.gamma * gap
+
     def density(self, omega: Floats) -> Floats:
+        self.refuse_axes()
         with np.errstate(over="ignore"):
             return np.exp(-(omega**2) / (4 * self.gamma)) / np.sqrt(4 * np.pi * self.gamma)
 
     def quantile(self, q: Floats) -> Floats:
+        self.refuse_axes()
         return np.sqrt(2 * self.gamma) * special.ndtri(q)
 
     def gauss(self, n: int) -> Rule:
+        self.refuse_axes()
         rule = gauss.gauss_hermite(n)
         return Rule(np.sqrt(2 * self.gamma) * rule.nodes, rule.weights)
 
     def sample(self, n: int, d: int, rng: np.random.Generator) -> Floats:
+        inner, metric = self.coordinates(d)
+        if metric is not None:  # w . (M x) = (M' w) . x
+            return inner.sample(n, len(metric), rng) @ metric
         return rng.standard_normal((n, d)) * np.sqrt(2 * np.asarray(self.gamma))
 
     def spectral_moments(self) -> Floats:
+        self.refuse_axes()
         n = np.arange(0, MOST_DERIVATIVES + 1, 2)
         row = np.zeros(MOST_DERIVATIVES + 1)
         row[::2] = [prod(range(1, p, 2)) * (2 * float(self.gamma)) ** (p / 2) for p in n]
         return row
 
     def subgaussian(self, d: int) -> float:
-        return float(np.sqrt(2 * np.max(self.gamma)))
+        longest = 1.0 if self.metric is None else float(np.linalg.norm(self.metric, 2))
+        return longest * float(np.sqrt(2 * np.max(self.gamma)))
 
     def gaussian_scale(self, d: int) -> Floats | None:
+        if self.metric is not None:
+            return None
         return np.sqrt(np.broadcast_to(np.asarray(self.gamma, dtype=np.float64), (d,)))
 
     @property
     def rotation_invariant(self) -> bool:
-        return True
+        return self.metric is None
+
+    def _columns(self, X: Floats) -> Floats:
+        return super()._columns(X if self.metric is None else LinearMap(self.metric)(X))
 
     def group_gram(self, X: Floats, Y: Floats) -> Floats:
-        square, near = _squared_distances(self._columns(X), self._columns(Y))
+        square, near = squared_distances(self._columns(X), self._columns(Y))
         if not near.all():
             square[~near] = cdist(self._columns(X[~near]), self._columns(Y), "sqeuclidean")
         np.negative(square, out=square)
         return np.exp(square, out=square)
 
+    def group_slope(self, X: Floats, Y: Floats, weights: Floats) -> Floats:
+        slope = -2 * self.gamma * radial_slope(self.group_gram, X, Y, weights)
+        return slope if self.metric is None else slope @ self.metric.T @ self.metric
+
     def group_at(self, gaps: Floats) -> Floats:
         return np.exp(-np.einsum("ij,ij->i", self._columns(gaps), self._columns(gaps)))
 
-
-_NEAR = 16.0  # squared length scales
-
-
-def _squared_distances(X: Floats, Y: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """|x - y|^2 for rows in length scales, (n, m), and which rows of X it is right for.
-
-    |x|^2 + |y|^2 - 2 x . y is one matrix product, many times faster than differences, but rounds
-    like the lengths: by about 1e-14 for rows of X near the mean of Y, where exp(-|x - y|^2) is not
-    small. X and Y are overwritten: copying wide rows takes as long as the product.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        centre = Y.mean(axis=0)
-        X -= centre
-        Y -= centre
-        x_square, y_square = np.einsum("ij,ij->i", X, X), np.einsum("ij,ij->i", Y, Y)
-        square = X @ (-2.0 * Y.T)
-        square += x_square[:, None]
-        square += y_square
-    np.maximum(square, 0.0, out=square)
-    square[:, np.isinf(y_square)] = np.inf  # not the NaN of inf - inf
-    return square, x_square <= _NEAR
+    def length_slopes(self, X: Floats, Y: Floats, weights: Floats) -> Floats:
+        return -2 * square_slopes(self._columns(X), self._columns(Y), weights)
 
 
-class Laplacian(_GammaKernel):
+class Laplacian(GammaKernel):
     """exp(-gamma |u|_1), with a Cauchy spectrum on each axis: no moments, so no Gauss rule.
 
     Parameters
     ----------
-    gamma : float, array of one per axis, "scale" or "median"
-        "scale" is 1 / (n_features * X.std()), "median" the inverse median distance, both in |.|_1.
+    gamma : float, array of one per axis, "scale", "median", "tuned" or "learned"
+        As of `Gaussian`, but "scale" is 1 / (n_features * X.std()) and "median" the inverse median
+        distance, both in |.|_1.
 
     Attributes
     ----------
@@ -237,6 +341,9 @@ class Laplacian(_GammaKernel):
     def profile(self, gap: Floats) -> Floats:
         return np.exp(-self.gamma * np.abs(gap))
 
+    def relative_slope(self, gap: Floats) -> Floats:
+        return -self.gamma * np.sign(gap)
+
     def density(self, omega: Floats) -> Floats:
         return self.gamma / (np.pi * (self.gamma**2 + omega**2))
 
@@ -249,13 +356,17 @@ class Laplacian(_GammaKernel):
     def group_gram(self, X: Floats, Y: Floats) -> Floats:
         return np.exp(-cdist(self._columns(X), self._columns(Y), "cityblock"))
 
+    def _log_slope(self, gap: Floats, gamma: float) -> Floats:
+        gap *= -gamma
+        return gap
 
-class Cauchy(_GammaKernel):
+
+class Cauchy(GammaKernel):
     """prod_i 1 / (1 + gamma u_i^2), with a Laplace spectrum on each axis: all moments exist.
 
     Parameters
     ----------
-    gamma : float, array of one per axis, "scale" or "median", as of `Gaussian`
+    gamma : float, array of one per axis, or a word, as of `Gaussian`
 
     Attributes
     ----------
@@ -268,6 +379,9 @@ class Cauchy(_GammaKernel):
 
     def profile(self, gap: Floats) -> Floats:
         return 1.0 / (1.0 + self.gamma * gap**2)
+
+    def relative_slope(self, gap: Floats) -> Floats:
+        return -2 * self.gamma * gap / (1.0 + self.gamma * gap**2)
 
     def density(self, omega: Floats) -> Floats:
         scale = np.sqrt(self.gamma)
@@ -282,131 +396,6 @@ class Cauchy(_GammaKernel):
         row[::2] = [factorial(p) * float(self.gamma) ** (p / 2) for p in n]
         return row
 
-
-class Matern(_GammaKernel):
-    """The Matern kernel of smoothness `nu` and length scale 1 / sqrt(2 gamma).
-
-    Isotropic (`product=False`) it depends on |u|, and its spectrum is the multivariate Student t
-    with 2 nu degrees of freedom: it does not factor over axes, so it has no grid. The product of
-    one-dimensional ones (`product=True`) is another kernel, and has. nu=0.5 is the exponential
-    kernel; as nu grows both tend to `Gaussian(gamma)`.
-
-    Parameters
-    ----------
-    nu : float, the smoothness; 0.5, 1.5 and 2.5 have closed forms
-    gamma : float, array of one per axis, "scale" or "median", as of `Gaussian`
-    product : bool, the product of one-dimensional kernels instead of the isotropic one
-
-    Attributes
-    ----------
-    moments : float, 2 nu
-    rotation_invariant : bool, whether it is the isotropic kernel
-    """
-
-    stored: ClassVar[Stored] = {"nu": "positive", "gamma": "gamma", "product": "flag"}
-
-    def __init__(self, nu: float = 1.5, gamma: Any = 1.0, product: bool = False) -> None:
-        self.nu = nu
-        self.gamma = gamma
-        self.product = product
-
-    @property
-    def moments(self) -> float:  # type: ignore[override]  # a constant for the other kernels
-        return 2.0 * self.nu
-
-    def resolve(self, X: Floats, subsets: Subsets | None = None) -> Self:
-        check_positive("nu", self.nu, example="1.5")
-        return super().resolve(X, subsets)
-
-    def axis(self, i: int) -> Axis:
-        if not self.product:
-            raise NotSeparable(
-                "the isotropic Matern kernel does not factor over axes, so it has no grid; use "
-                "Matern(nu, gamma, product=True), or RandomFourier, QuasiRandomFourier or "
-                "OrthogonalFourier"
-            )
-        return super().axis(i)
-
-    def profile(self, gap: Floats) -> Floats:
-        return _matern(np.sqrt(2 * self.gamma) * np.abs(gap), float(self.nu))
-
-    def density(self, omega: Floats) -> Floats:
-        scale = np.sqrt(2 * self.gamma)
-        return np.asarray(stats.t.pdf(omega / scale, df=2 * self.nu)) / scale
-
-    def quantile(self, q: Floats) -> Floats:
-        return np.sqrt(2 * self.gamma) * special.stdtrit(2 * self.nu, q)
-
-    @property
-    def noise(self) -> float:
-        if self.nu in (0.5, 1.5, 2.5):
-            return 0.0
-        return 1e-13 if self.nu <= 20 else np.inf
-
-    def derivative_bounds(self) -> Floats:
-        if self.nu not in (0.5, 1.5, 2.5):
-            return super().derivative_bounds()
-        p = np.arange(MOST_DERIVATIVES + 1)
-        rate = np.sqrt(4 * self.nu * float(self.gamma)) ** p
-        if self.nu == 0.5:
-            return np.asarray(rate)
-        if self.nu == 1.5:  # |s + 1 - p| exp(-s)
-            return np.asarray(rate * np.maximum(1, p - 1))
-        # |1 + s + s^2 / 3 - p (1 + 2 s / 3) + p (p - 1) / 3| exp(-s)
-        constant, linear = 1 - p + p * (p - 1) / 3, 1 - 2 * p / 3
-        return np.asarray(rate * (np.abs(constant) + np.abs(linear) / e + 4 / (3 * e**2)))
-
-    def bends(self, d: int) -> Floats | None:
-        if self.product:
-            return super().bends(d)
-        if self.nu <= 1:
-            return None
-        return np.broadcast_to(2 * np.asarray(self.gamma) * self.nu / (self.nu - 1), (d,))
-
-    @property
-    def rotation_invariant(self) -> bool:
-        return not self.product
-
-    def cube(self, d: int) -> int:
-        return d if self.product else d + 1
-
-    def spectrum(self, U: Floats) -> Floats:
-        if self.product:
-            return super().spectrum(U)
-        # One chi-square for all axes of a draw: that is what makes it isotropic.
-        chi = stats.chi2.ppf(U[:, -1:], df=2 * self.nu)
-        normal = special.ndtri(U[:, :-1]) * np.sqrt(2 * np.asarray(self.gamma))
-        return normal * np.sqrt(2 * self.nu / np.maximum(chi, np.finfo(float).tiny))
-
-    def group_gram(self, X: Floats, Y: Floats) -> Floats:
-        if self.product:
-            return super().group_gram(X, Y)
-        root = np.sqrt(2.0)
-        return _matern(root * cdist(self._columns(X), self._columns(Y)), float(self.nu))
-
-    def group_at(self, gaps: Floats) -> Floats:
-        if self.product:
-            return super().group_at(gaps)
-        return _matern(np.sqrt(2.0) * np.linalg.norm(self._columns(gaps), axis=1), float(self.nu))
-
-
-def _matern(distance: Floats, nu: float) -> Floats:
-    """The Matern kernel of unit length scale at a distance."""
-    # Far out the kernel is zero, but a factor of it overflows; for nu so large that it is not zero
-    # there, the Bessel function below overflows.
-    t = np.minimum(np.sqrt(2 * nu) * distance, 1e4)
-    if nu == 0.5:
-        return np.exp(-t)
-    if nu == 1.5:
-        return (1 + t) * np.exp(-t)
-    if nu == 2.5:
-        return (1 + t + t**2 / 3) * np.exp(-t)
-    # SciPy's Bessel functions are for doubles.
-    distance, t = distance.astype(np.float64), t.astype(np.float64)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-        log = (1 - nu) * np.log(2) - special.gammaln(nu) + nu * np.log(t)
-        value = np.exp(log - t) * special.kve(nu, t)
-        # For large nu and small t the Bessel function overflows where the kernel is near 1 or
-        # given by its limit in nu, whose error is of order 1 / nu.
-        value = np.where(np.isfinite(value), value, np.exp(-(distance**2) / 2))
-    return np.where(t < 1e-8, 1.0, value)
+    def _log_slope(self, gap: Floats, gamma: float) -> Floats:
+        square = gamma * gap**2
+        return -2 * square / (1 + square)

@@ -21,6 +21,7 @@ from .._errors import NotSeparable
 from .._typing import Axes, Floats, Subsets
 from ..rules.rule import Axis
 from .base import Group, Kernel, Stored
+from .metric import refuse_metric
 from .stationary import Gaussian
 
 
@@ -193,6 +194,7 @@ class Anova(_SubsetKernel):
         if len(self._weights()) != len(axes):
             raise ValueError(f"weights has {len(self.weights)} values for {len(axes)} subsets")
         if isinstance(self.base, Kernel):
+            refuse_metric(self, self.base)
             return type(self)(self.base.resolve(X, axes), self.subsets, self.weights)
         if not isinstance(self.base, Sequence) or isinstance(self.base, str):
             raise TypeError(f"base must be a Kernel such as Gaussian(1.0), got {self.base!r}")
@@ -204,6 +206,7 @@ class Anova(_SubsetKernel):
         for kernel in self.base:
             if not isinstance(kernel, Kernel):
                 raise TypeError(f"base must hold Kernels such as Gaussian(1.0), got {kernel!r}")
+        refuse_metric(self, *self.base)
         base = [kernel.resolve(X[:, i : i + 1]) for i, kernel in enumerate(self.base)]
         return type(self)(base, self.subsets, self.weights)
 
@@ -306,5 +309,6 @@ class Convolution(_SubsetKernel):
         base = Gaussian("scale") if self.base is None else self.base
         if not isinstance(base, Kernel):
             raise TypeError(f"base must be a Kernel such as Gaussian(0.1), got {base!r}")
+        refuse_metric(self, base)
         resolved = base.resolve(X, self._subsets())
         return type(self)(self.shape, self.window, self.stride, resolved)

@@ -1,6 +1,9 @@
 """Maps: scikit-learn transformers whose inner products are a kernel.
 
-- `base`: `FeatureMap`, which owns `fit`, `transform`, `error` and `certificate`.
+- `base`: `FeatureMap`, which owns `fit` and `transform`.
+- `measured`: its `error` and `certificate`; `pair_errors`: errors on random pairs of rows.
+- `coordinates`: the inner kernel and rows of a kernel with a metric, which subclasses see.
+- `gradients`: `Differentiable`, the gradients of features by the rows.
 - `fourier`: `FourierMap`, cosines and sines at the nodes of a rule; plans from rules.
 - `grids`: rules that do not depend on the rows: dense, sparse, subsampled, polynomially exact.
 - `learned_grids`: rules fitted to the rows: reweighted, polished, framed.
@@ -12,7 +15,8 @@
 
 One rule: a map names a construction and stores its parameters; numerics live in `constructions`. No
 final class overrides `fit` or `transform`. For other rooms a map also has `check_parameters`,
-`write` and `features_of` (validated rows), `dense_rows`, `moved_to`, `origin` and `first_index`.
+`write`, `write_gradient` and `features_of` (validated rows), `dense_rows`, `moved_to`, `origin` and
+`first_index`.
 """
 
 from .base import FeatureMap

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from math import isfinite
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -28,20 +27,18 @@ from .._checks import (
     check_declared,
     check_memory,
     check_plain,
-    generator,
+    check_squares,
     require,
     with_kernel_hint,
 )
-from .._errors import NoCertificate
-from .._rows import dense_rows, moved, row_blocks, sparse_rows
-from .._typing import Floats, Indices, Matrix
-from ..accuracy import certificate, estimate
-from ..accuracy.certificate import Certificate
-from ..accuracy.estimate import Estimate
-from ..accuracy.region import Region
-from ..kernels.base import Kernel
+from .._rows import dense_rows, has_finite_sum
+from .._typing import Floats, Matrix
+from ..kernels.base import Group, Kernel
 from ..kernels.stationary import Gaussian
 from ..numerics.blas import on_one_thread, one_thread
+from .coordinates import Coordinates, is_part
+from .gradients import Differentiable
+from .measured import Measured
 
 # The constraint of maps whose width is a parameter.
 COLUMNS: Mapping[str, Constraint] = {"n_components": partial(check_count, example=256)}
@@ -52,11 +49,14 @@ _SMALL = 2**20  # bytes of features, below which the memory of the machine is no
 _UNTHREADED = 2**13
 
 
-class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+class FeatureMap(
+    Differentiable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Measured, BaseEstimator
+):
     """Rows of X in, features out; their inner products (with `signs_`) are the kernel.
 
     A final subclass stores its parameters, and names a construction in `_build` and `_evaluate`.
-    This class owns `fit` and `transform`.
+    This class owns `fit` and `transform`, and the change of coordinates of a kernel with a metric:
+    subclasses see the inner kernel `_kernel`, its `_groups`, and rows with `_n_axes` columns.
 
     Parameters
     ----------
@@ -76,6 +76,9 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     signs_: Floats
     n_columns_: int
     n_features_in_: int
+    _kernel: Kernel  # of the rows that `_build` and `_evaluate` see
+    _groups: list[Group]
+    _coordinates: Coordinates
     _origin: Floats | None = None
     _constraints: ClassVar[Mapping[str, Constraint]] = {}  # of parameters, beside the flags
     _most_columns: ClassVar[int] = 2**22  # that `n_components` and `max_components` may ask for
@@ -91,23 +94,55 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Parameters
         ----------
         X : array or CSR matrix (n, d)
-        y : ignored
+        y : targets (n,) or (n, t) for a kernel that learns, such as Gaussian("learned"): numbers,
+            or classes (text, booleans, whole numbers of at most 100 values); ignored by others
         """
         check_plain("X", X, dates=True)
-        return self._fit_validated(validate_data(self, X, accept_sparse="csr", dtype=_PRECISIONS))
+        X = validate_data(self, X, accept_sparse="csr", dtype=_PRECISIONS)
+        self.check_parameters()
+        if self.kernel is None or not self.kernel.learns:
+            return self._fit_validated(X)
+        check_squares("X", X)
+        return self._fit_validated(X, self.kernel.learned(X, y))
 
     @on_one_thread
-    def _fit_validated(self, X: Any) -> Self:
+    def _fit_validated(self, X: Any, learned: Kernel | None = None) -> Self:
         """`fit` on rows that were validated: an array of floats, or a CSR matrix."""
         self.n_features_in_ = X.shape[1]
         self.__dict__.pop("_origin", None)
         self.check_parameters()
-        _check_squares(X)
+        check_squares("X", X)
         rows = dense_rows(X)
         kernel = Gaussian("scale") if self.kernel is None else self.kernel
-        self.kernel_ = kernel.resolve(rows)
-        self._groups = self.kernel_.groups(rows.shape[1])
-        self.n_columns_ = self._build_on(rows, X)
+        self.kernel_ = (learned or kernel).resolve(rows)
+        self._set_coordinates()
+        inner = self._coordinates.rows(rows)
+        if inner is not rows:
+            check_squares(self._coordinates.name, inner)
+
+        def spanning() -> Matrix:
+            return self._coordinates.spanning(X) if is_part(X, rows) else inner
+
+        self.n_columns_ = self._build_on(inner, spanning)
+        return self
+
+    def _set_coordinates(self) -> None:
+        """Set the inner kernel and its groups, which follow from `kernel_` and the columns."""
+        self._kernel, matrix = self.kernel_.coordinates(self.n_features_in_)
+        self._coordinates = Coordinates.of(matrix, self.n_features_in_)
+        self._groups = self._kernel.groups(self._n_axes)
+
+    @property
+    def _n_axes(self) -> int:
+        """The columns of these rows."""
+        return self._coordinates.n_axes
+
+    def _seen_from(self, kernel: Kernel, d: int) -> Self:
+        """This map, fitted with the inner kernel of `kernel` on its rows, as one of d columns."""
+        if kernel.mixes_axes:
+            self.kernel, self.kernel_ = kernel, clone(kernel)
+            self.n_features_in_ = d
+            self._set_coordinates()
         return self
 
     def restored(self) -> None:
@@ -117,7 +152,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """
         self._check()
         d = self.n_features_in_
-        self._groups = self.kernel_.groups(d)
+        self._set_coordinates()
         names = getattr(self, "feature_names_in_", None)
         require(names is None or len(names) == d, "feature_names_in_ is not one name per column")
         require(self._origin is None or len(self._origin) == d, "the origin has other columns")
@@ -183,8 +218,8 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _build(self, X: Matrix) -> int:
         """Build the map from X, set `signs_`, and return the number of columns."""
 
-    def _build_on(self, rows: Matrix, X: Any) -> int:
-        """`_build` on dense rows; a map may also look at X, which may be sparse and have more."""
+    def _build_on(self, rows: Matrix, spanning: Callable[[], Matrix]) -> int:
+        """`_build` on dense rows; `spanning` gives rows with the box of all rows of a sparse X."""
         return self._build(rows)
 
     @abstractmethod
@@ -203,7 +238,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 "transform_blocks yields them a few rows at a time",
             )
         out: Matrix = _engine.empty(n, p, X.dtype)
-        if n * self._largest_factor() <= _UNTHREADED:
+        if n * max(self._largest_factor(), self._coordinates.factor) <= _UNTHREADED:
             self.write(X, out)
         else:
             with one_thread():
@@ -224,8 +259,8 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         X : array or CSR matrix (n, d), validated
         out : (n, n_columns_), float32 or float64; features are computed in its precision
         """
-        for start, rows in row_blocks(X, sparse_rows(X)):
-            self._evaluate(moved(rows, self._origin, out.dtype), out[start : start + len(rows)])
+        for start, rows in self._coordinates.blocks(X, self._origin, out.dtype):
+            self._evaluate(rows, out[start : start + len(rows)])
 
     def lighter(self, kernel: Kernel, most_columns: int) -> FeatureMap:
         """An unfitted map of the same kind for another kernel, of at most so many columns.
@@ -247,6 +282,13 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _blocks(self, X: Any, rows: int | None = None) -> Iterator[Matrix]:
         """`transform_blocks` of validated rows."""
+        return self._written(self.write, X, rows)
+
+    def _inner_blocks(self, X: Matrix) -> Iterator[Matrix]:
+        """`transform_blocks` of rows that are moved and in the coordinates of `_kernel`."""
+        return self._written(self._evaluate, X, None)
+
+    def _written(self, write: Callable[..., None], X: Any, rows: int | None) -> Iterator[Matrix]:
         p = self.n_columns_
         if rows is None:
             rows = int(np.clip(2**22 // (p * X.dtype.itemsize), 16, 4096))
@@ -254,7 +296,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         for start in range(0, X.shape[0], max(1, len(buffer))):
             block = X[start : start + len(buffer)]
             out = buffer[: block.shape[0]]
-            self.write(block, out)
+            write(block, out)
             yield out
 
     def approximate_kernel(self, X: Any, Y: Any = None) -> Matrix:
@@ -273,119 +315,6 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         out: Matrix = np.empty((X.shape[0], self.n_columns_), dtype=X.dtype)
         self.write(X, out)
         return out
-
-    @on_one_thread
-    def certificate(
-        self, X: Any = None, *, diameter: float | None = None, box: Any = None
-    ) -> Certificate:
-        """A proven bound of |k - k~| / k(0) for every pair of rows in a region.
-
-        Parameters
-        ----------
-        X : array or CSR matrix, whose rows span the region; or
-        diameter : float, the largest distance between rows
-        box : one float per column, the largest gap on each axis
-
-        Raises
-        ------
-        ValueError
-            Where nothing below k(0) can be proven; `error` gives an estimate.
-        """
-        check_is_fitted(self)
-        if X is not None:
-            X = self.dense_rows(X)
-        region = Region.of(X, d=self.n_features_in_, diameter=diameter, box=box)
-        proven = self._certify(region, X)
-        certificate.refuse_vacuous(proven.value, self.n_features_in_)
-        return proven
-
-    def _certify(self, region: Region, X: Floats | None) -> Certificate:
-        raise NoCertificate(
-            f"nothing is proven about {type(self).__name__}; error(X) estimates, and DenseGrid and "
-            f"HermiteMercer have certificates"
-        )
-
-    @on_one_thread
-    def error(
-        self,
-        X: Any,
-        Y: Any = None,
-        n_pairs: int = 100_000,
-        confidence: float = 0.95,
-        *,
-        random_state: Any = 0,
-    ) -> Estimate:
-        """An estimate of |k - k~| / k(0) from random pairs; give rows that `fit` did not see.
-
-        RMS, quantiles and the largest error, each with an upper limit that holds with
-        `confidence` for the population that the answer names: pairs of new rows if there are at
-        least twice as many rows as pairs, else pairs of these rows.
-
-        Limits of quantiles are order statistics. The limit of the RMS also needs a proven bound of
-        every error in the population, which the answer gives as `bound`. For pairs of these rows
-        that is a certificate or a residual, often as small as the errors. New rows may be far
-        from all of these: for them it is 1 for expansions, 1 + sum |weights| / k(0) for Fourier
-        maps, which is 2 where no weight is negative, and infinite for a user's own map. So the
-        RMS of n pairs of new rows is never limited to less than 2.9 bound / sqrt(n) at 95%.
-
-        Parameters
-        ----------
-        X : array (n, d)
-        Y : array (m, d) or None: pairs of a row of X and a row of Y, or of two rows of X
-        n_pairs : int
-        confidence : float
-        random_state : int, RandomState or None, to draw the pairs
-        """
-        rng = generator(random_state)
-        check_count("n_pairs", n_pairs, minimum=2, example=100_000)
-        X = self.dense_rows(X)
-        if Y is None:
-            return self._error_of_pairs(X, n_pairs, confidence, rng)
-        Y = self.dense_rows(Y)
-        left, right = (rng.integers(len(rows), size=n_pairs) for rows in (X, Y))
-        pairs = _Pairs(X, Y, left, right, f"pairs of these {len(X)} and {len(Y)} rows")
-        return self._estimated(pairs, confidence)
-
-    def _error_of_pairs(
-        self, X: Floats, n_pairs: int, confidence: float, rng: np.random.Generator
-    ) -> Estimate:
-        """`error` on pairs of validated float64 rows."""
-        left, right, population = estimate.draw_pairs(len(X), n_pairs, rng)
-        return self._estimated(_Pairs(X, X, left, right, population), confidence)
-
-    def _estimated(self, pairs: _Pairs, confidence: float) -> Estimate:
-        X, Y, left, right, population = pairs
-        at_zero = self.kernel_.at_zero(X.shape[1])
-        errors = np.empty(len(left))
-        # As many rows of features at a time as make 64 MB.
-        size = max(1, 2**22 // self.n_columns_)
-        for start in range(0, len(left), size):
-            some = slice(start, start + size)
-            x, y = X[left[some]], Y[right[some]]
-            approximate = np.einsum(
-                "ij,j,ij->i", self.features_of(x), self.signs_, self.features_of(y)
-            )
-            errors[some] = (approximate - self.kernel_.at(x - y)) / at_zero
-        new_rows = population == estimate.NEW_ROWS
-        bound = self._largest_anywhere() if new_rows else self._largest_error(X, Y)
-        return estimate.estimate(
-            errors,
-            confidence=confidence,
-            bound=max(bound, float(np.abs(errors).max())),
-            population=population,
-        )
-
-    def _largest_anywhere(self) -> float:
-        """A proven bound of the error, relative to k(0), on pairs of any rows at all."""
-        return np.inf
-
-    def _largest_error(self, X: Floats, Y: Floats) -> float:
-        """A proven bound of the error, relative to k(0), on pairs of a row of X and one of Y."""
-        lengths = [
-            max(float(np.square(Z).sum(axis=1).max()) for Z in self._blocks(rows)) ** 0.5
-            for rows in (X, Y)
-        ]
-        return 1.0 + lengths[0] * lengths[1] / self.kernel_.at_zero(X.shape[1])
 
     def dense_rows(self, X: Any) -> Floats:
         """X after the checks of `transform`, as a dense float64 array."""
@@ -411,7 +340,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             and X.shape[1] == known.get("n_features_in_")
             and "n_columns_" in known
             and "feature_names_in_" not in known
-            and _has_finite_sum(X)
+            and has_finite_sum(X)
         )
 
     def __sklearn_tags__(self) -> Tags:
@@ -419,31 +348,3 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-class _Pairs(NamedTuple):
-    """Pairs X[left[i]], Y[right[i]], and the population that they were drawn from."""
-
-    X: Floats
-    Y: Floats
-    left: Indices
-    right: Indices
-    population: str
-
-
-def _has_finite_sum(X: Matrix) -> bool:
-    """Whether the sum is finite, and so every entry; entries may be finite where it is not."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return isfinite(X.sum())
-
-
-def _check_squares(X: Any) -> None:
-    """Refuse rows whose squares overflow: distances and variances would be infinite."""
-    values = X.data if sparse.issparse(X) else X
-    limit = float(np.sqrt(np.finfo(X.dtype).max)) / 1e6  # so that sums of squares do not either
-    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
-    if largest > limit:
-        raise ValueError(
-            f"X has values up to {largest:g}, and beyond {limit:.0e} their squares overflow in "
-            f"{X.dtype}; standardise X, or leave such rows out"
-        )

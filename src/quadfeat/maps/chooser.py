@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -21,10 +21,9 @@ from .._checks import (
     require,
 )
 from .._errors import NoCertificate, NoDensity, NotSeparable
-from .._rows import corners
 from .._typing import Floats, Matrix
 from ..accuracy.axis_cells import ROUNDING
-from ..accuracy.certificate import Certificate
+from ..accuracy.proof import Certificate
 from ..accuracy.region import Region
 from ..accuracy.tolerance import GridSearch
 from ..constructions import mercer
@@ -45,6 +44,7 @@ _REFIT_ROWS = 20_000  # that the chosen map is fitted on, at most
 _REFIT_SHARE = 50  # one in so many rows is held out from that fit,
 _REFIT_FEWEST = 16  # and at least so many, if there are
 _MOST_REWEIGHTED = 1024  # columns beyond which the best weights of a pool take minutes
+_FEW_AXES = 3  # up to which a grid may be ahead of landmarks, for kernels with a kink
 _SCREENED = 256  # columns from which candidates are first tried with fewer columns,
 _FEW_COLUMNS = 128  # at most so many
 _FAR_BEHIND = 2.0  # times the error of another map, which more columns do not make up for
@@ -142,23 +142,24 @@ class KernelFeatures(FeatureMap):
                 )
 
     def _build(self, X: Matrix) -> int:
-        return self._build_on(X, X)
+        return self._build_on(X, lambda: X)
 
-    def _build_on(self, rows: Matrix, X: Any) -> int:
+    def _build_on(self, rows: Matrix, spanning: Callable[[], Matrix]) -> int:
         rng = generator(self.random_state)
         if self.tol is None:
             self.map_, self.report_ = self._best(rows, self.n_components or 256, rng)
         else:
             # Some rows of a sparse X may be left out; proofs hold for the box of all of them.
-            spanning = rows if len(rows) == X.shape[0] else corners(X)
-            self.map_, self.report_ = self._within(rows, spanning, self.tol, rng)
+            self.map_, self.report_ = self._within(rows, spanning(), self.tol, rng)
+        # Candidates are fitted in the coordinates of `_kernel`; `map_` takes rows of X.
+        self.map_._seen_from(self.kernel_, self.n_features_in_)
         self.signs_ = self.map_.signs_
         return self.map_.n_columns_
 
     def _best(self, X: Matrix, width: int, rng: np.random.Generator) -> tuple[FeatureMap, Report]:
         """The best map of a width, and what was tried."""
         split = Split.of(X, rng)
-        validation = split.validation(self.kernel_)
+        validation = split.validation(self._kernel)
         shared = self._shared_fits(X, split.row_weights)
         final = tuple(shared)  # these classes are fitted on all training rows: no refit
         seed = int(rng.integers(2**31 - 1))
@@ -222,7 +223,7 @@ class KernelFeatures(FeatureMap):
         size = max(len(split.X) // _REFIT_SHARE, _REFIT_FEWEST)
         last, rest = split.again(size, _REFIT_ROWS, rng)
         validation = ValidationRows.of(
-            self.kernel_, split.X[last], np.ones(len(last)), split.typical[last]
+            self._kernel, split.X[last], np.ones(len(last)), split.typical[last]
         )
         again = clone(chosen)
         return again, try_candidate(name, again, split.X[rest], {}, validation), len(last)
@@ -248,11 +249,11 @@ class KernelFeatures(FeatureMap):
         def trial(candidate: FeatureMap, shared: dict[type, Any]) -> Trial:
             return try_candidate("", candidate, training, shared, validation)
 
-        plain = trial(HermiteMercer(self.kernel_, **common), shared)
+        plain = trial(HermiteMercer(self._kernel, **common), shared)
         if plain.note:
             return {}
-        compressed = trial(HermiteMercer(self.kernel_, compress=True, **common), shared)
-        landmarks = trial(Landmarks(self.kernel_, compress=True, **common), {})
+        compressed = trial(HermiteMercer(self._kernel, compress=True, **common), shared)
+        landmarks = trial(Landmarks(self._kernel, compress=True, **common), {})
         left_out = {}
         if _behind(compressed, plain, 0.95):
             left_out["HermiteMercer(compress=True)"] = f"no better than without, at {few} columns"
@@ -271,10 +272,10 @@ class KernelFeatures(FeatureMap):
         """
         if self.shift_invariant or len(X) < mercer.MANY or X.shape[1] > _rows.WIDE:
             return {}
-        groups = self.kernel_.groups(X.shape[1])
+        groups = self._kernel.groups(X.shape[1])
         if any(group.kernel.gaussian_scale(len(group.axes)) is None for group in groups):
             return {}  # HermiteMercer is for Gaussian kernels, as its trial will tell
-        return {HermiteMercer: mercer.fit_frames(self.kernel_, X, row_weights)}
+        return {HermiteMercer: mercer.fit_frames(self._kernel, X, row_weights)}
 
     def _within(
         self, X: Matrix, spanning: Matrix, tol: float, rng: np.random.Generator
@@ -329,23 +330,23 @@ class KernelFeatures(FeatureMap):
         """The smallest certified grid within the width, if there is one."""
         try:
             region = Region.of(X)
-            counts = GridSearch(self.kernel_, region, reaches(X)).fewest(tol, limit=limit)
+            counts = GridSearch(self._kernel, region, reaches(X)).fewest(tol, limit=limit)
         except (NotSeparable, NoDensity, NoCertificate):  # no certified grid for this kernel
             return None
         return (
-            None if counts is None else DenseGrid(self.kernel_, n_points=counts)._fit_validated(X)
+            None if counts is None else DenseGrid(self._kernel, n_points=counts)._fit_validated(X)
         )
 
     def _restored_columns(self) -> int:
         same = self.map_.n_features_in_ == self.n_features_in_
-        require(same, "the chosen map has other columns")
+        require(same and self.map_._n_axes == self._n_axes, "the chosen map has other columns")
         require(not isinstance(self.map_, KernelFeatures), "the chosen map is a choice itself")
         self.signs_ = self.map_.signs_
         return self.map_.n_columns_
 
     def lighter(self, kernel: Kernel, most_columns: int) -> FeatureMap:
         """One map that is quick to fit, instead of a choice among all."""
-        kind = QuasiRandomFourier if self.shift_invariant else HermiteMercer
+        kind = QuasiRandomFourier if self.shift_invariant else Landmarks
         width = min(self.n_components or 256, most_columns)
         return kind(kernel, n_components=width, random_state=0)
 
@@ -356,6 +357,9 @@ class KernelFeatures(FeatureMap):
 
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
         self.map_._evaluate(X, out)
+
+    def _differentiate(self, X: Matrix, coefficients: Floats, out: Matrix) -> None:
+        self.map_._differentiate(X, coefficients, out)
 
     def _largest_factor(self) -> float:
         return self.map_._largest_factor()
@@ -371,7 +375,7 @@ class KernelFeatures(FeatureMap):
 
     def _candidates(self, d: int, p: int, seed: int) -> Iterator[tuple[str, FeatureMap]]:
         """Constructions that suit the kernel, with p columns of d features, by name."""
-        kernel = self.kernel_
+        kernel = self._kernel
         common: dict[str, Any] = {"n_components": p, "random_state": seed}
         one_group = len(self._groups) == 1
         gaussian = isinstance(kernel, Gaussian)
@@ -388,7 +392,7 @@ class KernelFeatures(FeatureMap):
         yield "QuasiRandomFourier", QuasiRandomFourier(kernel, **common)
         if kernel.rotation_invariant:
             yield "OrthogonalFourier", OrthogonalFourier(kernel, **common)
-        if gaussian and not self.shift_invariant:
+        if not self.shift_invariant and (gaussian or (one_group and d > _FEW_AXES)):
             return  # the expansions above are ahead of every other Fourier map there is
         yield "RandomFourier", RandomFourier(kernel, **common)
         if kernel.rotation_invariant:

@@ -10,11 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import _engine
 from .._checks import check_columns, check_memory, generator, require
+from .._engine.gradients import mercer_gradient
 from .._engine.plans import MercerBasis
 from .._errors import NoCertificate
 from .._typing import Floats, Matrix
 from ..accuracy.axis_cells import ROUNDING
-from ..accuracy.certificate import Certificate
+from ..accuracy.proof import Certificate
 from ..accuracy.region import Region
 from ..constructions import compression, landmarks, mercer
 from ..constructions.landmarks import LandmarkBasis, PointDraw
@@ -109,16 +110,16 @@ class ExpansionMap(FeatureMap):
         return np.full(len(Z), ROUNDING * self._at_zero())
 
     def _worst(self, X: Floats) -> float:
-        """The largest residual of rows, with rounding, relative to k(0)."""
+        """The largest residual of inner rows, with rounding, relative to k(0)."""
         largest = [
             float((np.maximum(self._missing(block), 0.0) + self._rounding(block)).max())
-            for block in self._blocks(X)
+            for block in self._inner_blocks(X)
         ]
         return max(largest) / self._at_zero()
 
     def _at_zero(self) -> float:
         check_is_fitted(self)
-        return self.kernel_.at_zero(self.n_features_in_)
+        return self._kernel.at_zero(self._n_axes)
 
     def _certify(self, region: Region, X: Floats | None) -> Certificate:
         if X is None:
@@ -178,11 +179,11 @@ class HermiteMercer(ExpansionMap):
     basis_: MercerBasis
 
     def _shared_fit(self, X: Matrix) -> FittedFrames:
-        return mercer.fit_frames(self.kernel_, X)
+        return mercer.fit_frames(self._kernel, X)
 
     def _basis(self, X: Matrix, shared: FittedFrames) -> MercerBasis:
         width = 4 * self.n_components if self.compress else self.n_components
-        basis = mercer.hermite_mercer(self.kernel_, X, width, shared)
+        basis = mercer.hermite_mercer(self._kernel, X, width, shared)
         if not self.compress or basis.n_columns <= self.n_components:
             return basis
         rows, most = X, compression_rows(self.n_components)
@@ -193,12 +194,15 @@ class HermiteMercer(ExpansionMap):
 
     def _restored_columns(self) -> int:
         needed = 1 + max(int(expansion.axes.max()) for expansion in self.basis_.expansions)
-        d = self.n_features_in_
+        d = self._n_axes
         require(needed <= d, f"the basis looks at column {needed - 1} of {d}")
         return self.basis_.n_columns
 
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
         _engine.mercer(X, self.basis_, out)
+
+    def _differentiate(self, X: Matrix, coefficients: Floats, out: Matrix) -> None:
+        mercer_gradient(X, self.basis_, coefficients, out)
 
     def _largest_factor(self) -> float:
         expansion, *others = self.basis_.expansions
@@ -239,20 +243,24 @@ class Landmarks(ExpansionMap):
         rng = generator(self.random_state)
         p = min(self.n_components, len(X))
         check_memory(24 * p**2, f"n_components={p:,} landmarks", "use fewer columns")
-        return landmarks.draw(self.kernel_, X, p, rng, compress=self.compress)
+        return landmarks.draw(self._kernel, X, p, rng, compress=self.compress)
 
     def _basis(self, X: Matrix, shared: PointDraw) -> LandmarkBasis:
         return landmarks.landmarks_of(
-            self.kernel_, shared, self.n_components, compress=self.compress
+            self._kernel, shared, self.n_components, compress=self.compress
         )
 
     def _restored_columns(self) -> int:
-        same = self.basis_.points.shape[1] == self.n_features_in_
+        same = self.basis_.points.shape[1] == self._n_axes
         require(same, "the landmarks have other columns")
         return self.basis_.n_columns
 
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
-        landmarks.evaluate(X, self.kernel_, self.basis_, out)
+        landmarks.evaluate(X, self._kernel, self.basis_, out)
+
+    def _differentiate(self, X: Matrix, coefficients: Floats, out: Matrix) -> None:
+        weights = self.basis_.projection @ coefficients
+        out[:] = self._kernel.slope(X.astype(np.float64), self.basis_.points, weights)
 
     def _largest_factor(self) -> float:
         return max(self.basis_.points.size, self.basis_.projection.size)

@@ -9,12 +9,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import _engine
 from .._checks import check_memory, require
+from .._engine.gradients import fourier_gradient, kronecker_gradient
 from .._engine.plans import FourierPlan, KroneckerPlan
 from .._errors import NoCertificate, NoDensity
 from .._typing import Floats, Matrix
 from ..accuracy import certificate
 from ..accuracy.bounds import Construction
-from ..accuracy.certificate import Certificate
+from ..accuracy.proof import Certificate
 from ..accuracy.region import Region
 from ..kernels.base import Group, same
 from ..rules import grids
@@ -51,7 +52,7 @@ class FourierMap(FeatureMap):
 
     def _restored_columns(self) -> int:
         groups = [group.axes for group in self._groups]
-        require(self._plan.n_features == self.n_features_in_, "the plan has other columns")
+        require(self._plan.n_features == self._n_axes, "the plan has other columns")
         fit = self._rules_fit([len(axes) for axes in groups])
         require(fit, "the rules are not those of the kernel's groups")
         planned = self._plan.group_axes()
@@ -77,14 +78,18 @@ class FourierMap(FeatureMap):
     def rule_(self) -> Rule:
         """The quadrature rule in the space of X; its weights sum to k(0)."""
         check_is_fitted(self)
-        d = self.n_features_in_
+        d = self._n_axes
         size = sum(len(rule) for rule in self._rules_by_group)
-        check_memory(8 * size * d, f"rule_ of {size} nodes", "transform does not need it")
+        n_bytes = 8 * size * max(d, self.n_features_in_)
+        check_memory(n_bytes, f"rule_ of {size} nodes", "transform does not need it")
         embedded = [
             grids.embed(rule, group.axes, d)
             for rule, group in zip(self._rules_by_group, self._groups, strict=True)
         ]
-        return grids.concatenate(embedded, [group.weight for group in self._groups])
+        rule = grids.concatenate(embedded, [group.weight for group in self._groups])
+        if self._coordinates.linear is None:
+            return rule
+        return Rule(self._coordinates.nodes(rule.nodes), rule.weights)
 
     def _constructions(self) -> Sequence[Construction]:
         """The construction of each group, in the form with the strongest proof."""
@@ -96,7 +101,7 @@ class FourierMap(FeatureMap):
 
     def _certify(self, region: Region, X: Floats | None) -> Certificate:
         return certificate.certify(
-            self.kernel_, self._constructions(), region, degree=self._exact_degree()
+            self._kernel, self._constructions(), region, degree=self._exact_degree()
         )
 
     def _largest_anywhere(self) -> float:
@@ -104,7 +109,7 @@ class FourierMap(FeatureMap):
             group.weight * float(np.abs(rule.weights).sum())
             for group, rule in zip(self._groups, self._rules_by_group, strict=True)
         )
-        return 1.0 + mass / self.kernel_.at_zero(self.n_features_in_)
+        return 1.0 + mass / self._kernel.at_zero(self._n_axes)
 
     def _largest_error(self, X: Floats, Y: Floats) -> float:
         return self._largest_anywhere()
@@ -124,8 +129,15 @@ class FourierMap(FeatureMap):
         else:
             _engine.kronecker(X, self._plan, out)
 
+    def _differentiate(self, X: Matrix, coefficients: Floats, out: Matrix) -> None:
+        self._check_angles(X)
+        if isinstance(self._plan, FourierPlan):
+            fourier_gradient(X, self._plan, coefficients, out)
+        else:
+            kronecker_gradient(X, self._plan, coefficients, out)
+
     def _largest_factor(self) -> float:
-        return self.n_features_in_ * self.n_columns_
+        return self._n_axes * self.n_columns_
 
     def _check_angles(self, X: Matrix) -> None:
         """Refuse angles so large that rounding leaves nothing of their cosine."""
@@ -138,9 +150,9 @@ class FourierMap(FeatureMap):
             angle = self._plan.largest_angle(np.abs(X).max(axis=0).astype(np.float64))
         if not angle <= limit:
             raise ValueError(
-                f"X has values up to {largest:g}, and an angle up to {angle:g} at the largest "
-                f"frequencies (kernel_: {self.kernel_!r}), of which {X.dtype} leaves no digit; "
-                f"standardise X, or use a smaller gamma"
+                f"{self._coordinates.name} has values up to {largest:g}, and an angle up to "
+                f"{angle:g} at the largest frequencies (kernel_: {self.kernel_!r}), of which "
+                f"{X.dtype} leaves no digit; standardise X, or use a smaller gamma"
             )
 
 

@@ -24,6 +24,7 @@ from ..rules import choice, grids
 from ..rules.choice import MOST_NODES, AxisRules
 from ..rules.rule import Rule
 from .base import COLUMNS
+from .coordinates import Coordinates
 from .fourier import FourierMap, kronecker_plan, per_group, reaches
 
 # Beyond these, one-dimensional rules and the conditions of exactness take hours to compute.
@@ -89,8 +90,8 @@ class DenseGrid(FourierMap):
         )
         if len(counts) != d:
             raise ValueError(
-                f"n_points has {len(counts)} numbers and X has {d} columns; give one number, or "
-                f"one per column"
+                f"n_points has {len(counts)} numbers and {self._coordinates.name} has {d} columns; "
+                f"give one number, or one per column"
             )
         width = min(columns_of(self._groups, counts), 1e300)
         check_memory(
@@ -153,16 +154,20 @@ class DenseGrid(FourierMap):
         """
         check_positive("tol", tol, example="1e-3")
         check_positive("diameter", diameter)
-        corners = np.outer([0.0, 1.0], np.full(n_features, diameter))
-        region = Region.of(d=n_features, diameter=diameter)
-        search = GridSearch(kernel.resolve(corners), region, reaches(corners))
-        counts = search.fewest(tol)
+        resolved = kernel.resolve(np.outer([0.0, 1.0], np.full(n_features, diameter)))
+        inner, matrix = resolved.coordinates(n_features)
+        coordinates = Coordinates.of(matrix, n_features)
+        region = coordinates.region(Region.of(d=n_features, diameter=diameter))
+        corners = np.outer([0.0, 1.0], np.minimum(region.box, region.diameter))
+        counts = GridSearch(inner, region, reaches(corners)).fewest(tol)
         if counts is None:
             raise ValueError(
                 f"tol={tol:g} over a diameter of {diameter:g} needs more than {MOST_NODES} nodes "
                 f"per axis; a larger tol, a smaller diameter or a smoother kernel will do"
             )
-        return cls(kernel, n_points=counts).fit(corners)
+        grid = cls(inner, n_points=counts).fit(corners)._seen_from(resolved, n_features)
+        grid.kernel = kernel
+        return grid
 
 
 class SparseGrid(FourierMap):
@@ -221,7 +226,7 @@ class SparseGrid(FourierMap):
             )
         pool = Pool(self._groups, signed)
         rows = spread_rows(X, 500)
-        fitted = reweighted.refit(pool.phases(rows), self.kernel_.gram(rows, rows))
+        fitted = reweighted.refit(pool.phases(rows), self._kernel.gram(rows, rows))
         return pool.rules(fitted.weights)
 
     def _constructions(self) -> Sequence[Construction]:

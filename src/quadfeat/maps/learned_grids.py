@@ -14,7 +14,7 @@ from .._checks import Constraint, check_choice, check_count, check_memory, gener
 from .._typing import Floats, Matrix
 from ..accuracy import certificate
 from ..accuracy.bounds import Construction, Grid, Reweighted
-from ..accuracy.certificate import Certificate
+from ..accuracy.proof import Certificate
 from ..accuracy.region import Region, turned_gaps, turned_rows
 from ..constructions import framed_grid, reweighted
 from ..constructions.polished import MAX_PARAMETERS, descend, outward, polish
@@ -110,7 +110,7 @@ class ReweightedGrid(FourierMap):
             f"n_samples={self.n_samples}: a Gram matrix",
             "n_samples=500 will do",
         )
-        gram, select = self.kernel_.gram(training, training), _SELECTIONS[self.selection]
+        gram, select = self._kernel.gram(training, training), _SELECTIONS[self.selection]
         for pool in self._pools(X, rng):
             check_memory(
                 24 * len(pool.costs) ** 2,
@@ -130,7 +130,7 @@ class ReweightedGrid(FourierMap):
             # A pool that fits whole mixes its own weights with the new ones: no node is lost.
             weights = reweighted.keep_better(
                 phases,
-                self.kernel_.gram(validation, validation),
+                self._kernel.gram(validation, validation),
                 plain,
                 weights,
                 mix=int(pool.costs.sum()) <= self.n_components,
@@ -186,7 +186,7 @@ class ReweightedGrid(FourierMap):
         The next grid is for where the best weights on one need fewer nodes than the width allows.
         """
         if self.pool is not None:
-            pool = clone(self.pool).set_params(kernel=self.kernel_)
+            pool = clone(self.pool).set_params(kernel=self._kernel)
             if "random_state" in pool.get_params() and pool.random_state is None:
                 pool.set_params(random_state=int(rng.integers(2**31 - 1)))
             self._pool = pool._fit_validated(X)
@@ -199,7 +199,7 @@ class ReweightedGrid(FourierMap):
             # paper, or more on few axes.
             n_points = int(np.clip(np.ceil((2 * width) ** (1 / fewest)), 11, 128))
             grid = SubsampledGrid(
-                self.kernel_,
+                self._kernel,
                 n_components=width,
                 n_points=n_points,
                 random_state=int(rng.integers(2**31 - 1)),
@@ -243,12 +243,12 @@ class FramedGrid(FourierMap):
         self.n_components = n_components
 
     def _rules(self, X: Matrix) -> list[Rule]:
-        if not isinstance(self.kernel_, Gaussian):
+        if not isinstance(self._kernel, Gaussian):
             raise ValueError(
-                f"FramedGrid needs the rotation-invariant Gaussian(gamma), got {self.kernel_!r}; "
+                f"FramedGrid needs the rotation-invariant Gaussian(gamma), got {self._kernel!r}; "
                 f"DenseGrid takes every product kernel"
             )
-        self._framed = framed_grid.framed_grid(self.kernel_, X, self.n_components)
+        self._framed = framed_grid.framed_grid(self._kernel, X, self.n_components)
         return [self._framed.unframed]
 
     def _certify(self, region: Region, X: Floats | None) -> Certificate:
@@ -256,9 +256,9 @@ class FramedGrid(FourierMap):
 
         The part of gaps outside of the frame counts as one more axis, with a single node at 0.
         """
-        assert isinstance(self.kernel_, Gaussian)
+        assert isinstance(self._kernel, Gaussian)
         framed, axes, nodes = self._framed, self._framed.axes, self._framed.rule.nodes
-        scale = np.broadcast_to(np.sqrt(self.kernel_.gamma), (self.n_features_in_,))
+        scale = np.broadcast_to(np.sqrt(self._kernel.gamma), (self._n_axes,))
         if X is None:
             seen = turned_gaps(framed.directions, scale, region.diameter, region.box)
         else:

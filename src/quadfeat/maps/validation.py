@@ -199,6 +199,6 @@ def cost_per_row(fitted: FeatureMap) -> float:
         return float(work + sum(factor.size for factor in factors))
     if isinstance(fitted, Landmarks):
         product = p / 2 if fitted.basis_.triangular else p
-        return float(len(fitted.basis_.points) * (fitted.n_features_in_ + 10 + product))
+        return float(len(fitted.basis_.points) * (fitted._n_axes + 10 + product))
     assert isinstance(fitted, FourierMap)
     return 10.0 * p + sum(rule.nodes.size for rule in fitted._rules_by_group)

@@ -12,9 +12,11 @@ rows is never held.
 - `ridge_path`: `RidgePath`, all penalties from one factorisation
 - `losses`: squared hinge and logistic loss, summed with their gradients
 - `descent`: their fits by L-BFGS, and the choice of their penalty
-- `tuning`: penalties to try, and which one is best; `Tried`, a value and its score
+- `validation`: `Split`, a sample as training and validation rows; `loss_choice`: ridge or logistic
+- `tuning`: penalties to try, and which one is best; `Tried`, a value and its score; `Tuning`, a
+  table of them
 - `kernel_learning`: choice of the bandwidth; `centring`: columns that lie far from 0
-- `calibration`: scores to probabilities
+- `calibration`: scores to probabilities; `derivatives`: gradients by the rows
 """
 
 from .base import DTYPES, fit_keeping_checkpoint
@@ -25,7 +27,7 @@ from .regressor import KernelRegressor
 from .ridge import Posterior, fit_ridge
 from .ridge_sums import NormalSums, RidgeSystem
 from .stream import Rows
-from .tuning import Tried
+from .tuning import Tried, Tuning
 
 __all__ = [
     "DTYPES",
@@ -38,6 +40,7 @@ __all__ = [
     "RidgeSystem",
     "Rows",
     "Tried",
+    "Tuning",
     "Weights",
     "fit_keeping_checkpoint",
     "fit_loss",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -37,22 +37,23 @@ from ..maps.base import FeatureMap
 from ..maps.chooser import KernelFeatures
 from ..numerics.blas import on_one_thread
 from .centring import far_origin
-from .cluster import open_stream
-from .kernel_learning import tune_bandwidth
+from .cluster import lazily, open_stream
+from .derivatives import DifferentiableModel
+from .kernel_learning import Sample, choose_kernel
 from .ridge import RidgeFit, Score, fit_ridge, ridge_sums
 from .ridge_sums import NormalSums, narrowed
 from .stream import Encode, Rows, Stream
-from .tuning import Tried
+from .tuning import Tuning, with_rows
 
 DTYPES = ("float32", "float64")
 MEAN_ROWS = 2000  # of the sample, to centre targets by
 LEFT_OUT_FEATURES = 2**22  # n p up to which a regressor leaves every row out in turn
-_TUNING_ROWS = 5000  # of the sample, to choose a bandwidth on
+_TUNING_ROWS = 10_000  # of the sample, to choose a kernel on
 _SAMPLE_WORK = 5e11  # multiply-adds to leave rows of the sample out in turn
 _PREDICTED = 2**25  # bytes of features at a time when predicting
 
 
-class KernelModel(BaseEstimator, ABC):
+class KernelModel(DifferentiableModel, BaseEstimator):
     """The base of both models: data in, the map, the ridge fit, checkpoints.
 
     `fit` and `partial_fit` both run `_fit`. A subclass says how targets are encoded and what is
@@ -70,7 +71,7 @@ class KernelModel(BaseEstimator, ABC):
     coef_: Floats
     intercept_: Any
     alpha_: float
-    tuning_: list[Tried]
+    tuning_: Tuning
     n_features_in_: int
     _sums: NormalSums  # of the batches of partial_fit
     _seen: RowSample  # of the same batches; files of version 0.1.0 have none
@@ -100,6 +101,7 @@ class KernelModel(BaseEstimator, ABC):
         if first:
             self._begin(summary, classes)
         self._fit_rows(data, summary, checkpoint, batch=batch)
+        self._set_importances(self._weighted(summary.drawn).X)
         return checkpoint
 
     @abstractmethod
@@ -239,8 +241,8 @@ class KernelModel(BaseEstimator, ABC):
 
     # --- the map ----------------------------------------------------------------------------------
     def _fit_map(self, summary: Summary) -> None:
-        """Fit the map on the sample; choose the bandwidth if the map has no kernel."""
-        self.tuning_ = []
+        """Fit the map on the sample; choose or learn its kernel where that is open."""
+        self.tuning_ = Tuning()
         if summary.n_rows == 1 and isinstance(self.alpha, str):
             raise ValueError("1 sample is too few to choose alpha by; give alpha a number")
         features = _seeded(self.features)
@@ -253,22 +255,19 @@ class KernelModel(BaseEstimator, ABC):
                 f"the rows of X differ by less than {dtype} can tell; standardise X, or give it "
                 f"as float64"
             )
-        if features.kernel is None and len(distinct) > 1:
+        if (features.kernel is None or features.kernel.learns) and len(distinct) > 1:
             drawn = self._weighted(summary.some(_TUNING_ROWS).drawn)
             y, weight = self._encoded(Block(drawn.X, drawn.y, drawn.weight))
             counts = is_table_of_counts(drawn.X, drawn.weight)
             group = None if counts else self._groups(drawn)
             tuned = Rows(drawn.X, self._ridge_targets(y), weight, drawn.share, group).grouped()
-            kernel, self.tuning_ = tune_bandwidth(
-                features,
-                moved(tuned.Z, origin, dtype),
-                distinct,
-                tuned.y,
-                tuned.mass,
-                counts=counts,
-                verbose=self.verbose,
+            sample = Sample(moved(tuned.Z, origin, dtype), tuned.y, tuned.mass, counts)
+            every = isinstance(features, KernelFeatures)  # others are best at Gaussian kernels
+            kernel, tried = choose_kernel(
+                features, sample, all_families=every, verbose=self.verbose
             )
             features.set_params(kernel=kernel)
+            self.tuning_ = Tuning(tried)
         self.features_ = features.fit(distinct)
         if origin is not None:
             self.features_.moved_to(origin)
@@ -360,13 +359,12 @@ class KernelModel(BaseEstimator, ABC):
         rows = sample.targets(self._ridge_targets(sample.y))
         fit = fit_ridge(system, self.alpha, sample.Z.dtype, rows, self._score(sample))
         self.alpha_ = fit.alpha
-        bandwidths = [tried for tried in self.tuning_ if tried.parameter != "alpha"]
-        self.tuning_ = bandwidths + fit.tried
+        self.tuning_ = with_rows(self.tuning_, "alpha", fit.tried)
         return fit
 
     # --- out --------------------------------------------------------------------------------------
-    def _predicted_blocks(self, X: Any) -> Iterator[Matrix]:
-        """The features of X, some rows at a time, in a reused buffer."""
+    def _predicted_rows(self, X: Any) -> Iterator[Block]:
+        """X in blocks, after the checks of `predict`."""
         check_is_fitted(self)
         if _is_stream(X):
             data = source(X, **self._columns())
@@ -377,8 +375,12 @@ class KernelModel(BaseEstimator, ABC):
                     self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
                 )
             )
+        return data.astype(self.dtype).blocks()
+
+    def _predicted_blocks(self, X: Any) -> Iterator[Matrix]:
+        """The features of X, some rows at a time, in a reused buffer."""
         p = self.features_.n_columns_
-        for block in data.astype(self.dtype).blocks():
+        for block in self._predicted_rows(X):
             dtype = self._precision(block.X)
             rows = int(np.clip(_PREDICTED // (p * dtype.itemsize), 64, 8192))
             buffer = np.empty((min(rows, len(block)), p), dtype=dtype)
@@ -387,6 +389,8 @@ class KernelModel(BaseEstimator, ABC):
                 Z = buffer[: some.shape[0]]
                 self.features_.write(some, Z)
                 yield Z
+
+    gradient = lazily(DifferentiableModel.gradient)
 
     def _scores(self, X: Any) -> Floats:
         """z'W + b, (n, t)."""
@@ -400,11 +404,14 @@ class KernelModel(BaseEstimator, ABC):
     def restored(self) -> None:
         """Check the attributes of a saved file; a ValueError if they do not fit together."""
         self._check()
+        self.tuning_ = Tuning(self.tuning_)  # a file has a plain list
         require(hasattr(self.features_, "n_features_in_"), "the map is not fitted")
         d, p = self.features_.n_features_in_, self.features_.n_columns_
         require(self.n_features_in_ == d, "the map has other columns")
         names = getattr(self, "feature_names_in_", range(d))
         require(len(names) == d, "feature_names_in_ is not one per column")
+        moves = getattr(self, "feature_importances_", np.zeros(d))
+        require(len(moves) == d, "feature_importances_ is not one per column")
         if hasattr(self, "_seen"):
             require(self._seen.n_columns == d, "the sample has other columns")
         n_scores = self._check_restored(p)

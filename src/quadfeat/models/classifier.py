@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,24 +25,34 @@ from .base import KernelModel
 from .calibration import fit_slope, log_loss, probabilities
 from .cluster import lazily
 from .descent import Objective, fit_loss, tune_alpha
+from .loss_choice import AUTO_TOLERANCE, compare_losses, not_compared, too_costly
 from .losses import Weights, indicators
 from .ridge import Score
 from .ridge_sums import NormalSums
 from .stream import Rows
+from .tuning import Tried, with_rows
+from .validation import Split
 
+_LOSSES = ("ridge", "squared_hinge", "logistic")
 _SMALL_WORK = 1e7  # multiply-adds per pass up to which a descent runs down to rounding
 
 
-def _ridge_only(model: Any) -> bool:
-    if model.loss != "ridge":
-        raise AttributeError(f"partial_fit needs loss='ridge', got {model.loss!r}")
+def _has_batches(model: Any) -> bool:
+    if model.loss not in ("ridge", "auto"):
+        raise AttributeError(f"partial_fit needs loss='ridge' or 'auto', got {model.loss!r}")
+    if model.rank is not None:
+        raise AttributeError(
+            f"partial_fit fits ridge, and rank={model.rank} is for the logistic loss; leave "
+            f"rank=None"
+        )
     return True
 
 
 def _has_probabilities(model: Any) -> bool:
     if model.loss == "squared_hinge":
         raise AttributeError(
-            "predict_proba needs loss='logistic' or 'ridge'; the squared hinge has no probabilities"
+            "predict_proba needs loss='auto', 'logistic' or 'ridge'; the squared hinge has no "
+            "probabilities"
         )
     return True
 
@@ -53,15 +64,21 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     ----------
     features : FeatureMap, default KernelFeatures()
         As for `KernelRegressor`.
-    loss : "ridge", "squared_hinge" or "logistic"
+    loss : "auto", "ridge", "squared_hinge" or "logistic"
+        "auto": ridge or logistic, whichever has the lower log loss on a fifth of a sample of up to
+        5000 rows; ridge, the simpler one, unless logistic is lower by 1%. Ridge without a
+        comparison for long fits (n rows, p > 4096 columns of features or n p > 2^26 = 6.7e7, or
+        t scores and n p t > 2^30 = 1.1e9), in `partial_fit`, for long iterators, Dask collections
+        and several alphas; logistic if a rank is given. `tuning_` says which.
         "ridge": least squares on -1 and +1, one class against the rest, in closed form.
         "squared_hinge": the linear SVM, one class against the rest. "logistic": multinomial.
         The last two take some tens of passes of L-BFGS; features of up to a gigabyte are cached
-        between them.
+        between them. If "auto" takes logistic, large fits stop earlier (a relative 1e-4 above the
+        minimum, by an estimate), which changes neither errors nor log loss.
     rank : int or None
-        With "logistic": the weight matrix is U V' of this rank, for many classes. The penalty is
-        still alpha / 2 |U V'|^2.
-    alpha : float, sequence of floats (ridge only), or "auto"
+        With "logistic", which is then what "auto" takes: the weight matrix is U V' of this rank,
+        for many classes. The penalty is still alpha / 2 |U V'|^2.
+    alpha : float, sequence of floats (loss "ridge" or "auto"), or "auto"
         Ridge minimises sum w (y - f)^2 + alpha |v|^2, the others sum w loss + alpha / 2 |v|^2
         (alpha = 1 / C). "auto" takes the lowest log loss: for ridge the leave-one-out loss of a
         sample, for the others that of validation rows of a sample.
@@ -81,9 +98,12 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     coef_ : array (1, p) for two classes, else (n_classes, p)
     intercept_ : array (1,) for two classes, else (n_classes,)
     alpha_ : float, the penalty, given or chosen
-    tuning_ : list of Tried
-        Each value of the bandwidth and of alpha that was tried, as for `KernelRegressor`.
-    n_passes_ : int, passes over the data of L-BFGS; not for loss="ridge"
+    loss_ : "ridge", "squared_hinge" or "logistic", the loss, given or chosen
+    tuning_ : list of Tried, which prints as a table
+        Each kernel, loss and alpha that was tried, as for
+        `KernelRegressor`; of the loss "auto", the alphas of the chosen loss.
+    n_passes_ : int, passes over the data of L-BFGS; not if `loss_` is "ridge"
+    feature_importances_ : array (n_features_in_,), as for `KernelRegressor`, of the scores
     n_features_in_ : int, columns of X
     feature_names_in_ : array of str (n_features_in_,), only if the columns of X have names
 
@@ -105,7 +125,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         self,
         features: FeatureMap | None = None,
         *,
-        loss: str = "ridge",
+        loss: str = "auto",
         rank: int | None = None,
         alpha: Any = "auto",
         class_weight: Any = None,
@@ -130,12 +150,15 @@ class KernelClassifier(ClassifierMixin, KernelModel):
 
     def _check(self) -> None:
         super()._check()
-        check_choice("loss", self.loss, ("ridge", "squared_hinge", "logistic"))
+        check_choice("loss", self.loss, ("auto", *_LOSSES))
         if self.rank is not None:
             check_count("rank", self.rank, example=50)
-            if self.loss != "logistic":
+            if self.loss not in ("auto", "logistic"):
                 raise ValueError(f"rank={self.rank} needs loss='logistic', got {self.loss!r}")
-        if self.loss != "ridge" and np.ndim(self.alpha) > 0:
+        several = np.ndim(self.alpha) > 0
+        if several and self.rank is not None:
+            raise ValueError(f"rank={self.rank} needs one alpha or 'auto', got a path of alphas")
+        if several and self.loss not in ("auto", "ridge"):
             raise ValueError(
                 f"a path of alphas needs loss='ridge', got {self.loss!r}; give one alpha or 'auto'"
             )
@@ -149,7 +172,11 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         require(self.coef_.shape == (n_scores, p), "coef_ does not fit the map and the classes")
         require(self.intercept_.shape == (n_scores,), "intercept_ is not one per score")
         require(self._factors is None or len(self._factors) == n, "a class has no weight")
-        require(self.loss != "ridge" or hasattr(self, "_slope"), "the calibration is missing")
+        if not hasattr(self, "loss_"):  # files of version 0.1.0
+            self.loss_ = self.loss
+        require(self.loss_ in _LOSSES, "the loss is unknown")
+        require(self.loss in ("auto", self.loss_), "the loss is not the one that was asked for")
+        require(self.loss_ != "ridge" or hasattr(self, "_slope"), "the calibration is missing")
         return n_scores
 
     def _checked_target(self, y: Any) -> Any:
@@ -173,16 +200,20 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     def _fit_rows(
         self, data: AnySource, summary: Summary, checkpoint: Checkpoint, *, batch: bool
     ) -> None:
-        if self.loss == "ridge":
+        for name in ("_slope", "n_passes_"):  # of an earlier fit, maybe of another loss
+            self.__dict__.pop(name, None)
+        alpha, rows = self._set_loss(data, summary, batch=batch)
+        if self.loss_ == "ridge":
             super()._fit_rows(data, summary, checkpoint, batch=batch)
             return
-        alpha = self.alpha
         if isinstance(alpha, str):
-            alpha, tried = tune_alpha(
-                self.loss, self._sample(summary), self._n_scores, intercept=self.fit_intercept
+            alpha, rows = tune_alpha(
+                self.loss_,
+                Split.of(self._sample(summary)),
+                self._n_scores,
+                intercept=self.fit_intercept,
             )
-            self.tuning_ += tried
-        self.alpha_ = float(alpha)
+        self.alpha_, self.tuning_ = float(alpha), with_rows(self.tuning_, "alpha", rows)
         weights = Weights(
             self.features_.n_columns_,
             self._n_scores,
@@ -190,21 +221,72 @@ class KernelClassifier(ClassifierMixin, KernelModel):
             intercept=self.fit_intercept,
         )
         W, b, self.n_passes_ = fit_loss(
-            Objective(self.loss, weights, self.alpha_),
+            Objective(self.loss_, weights, self.alpha_),
             self._stream(data, summary, self._encoded, keep=True),
             checkpoint,
             tolerance=self._tolerance(summary),
         )
         self.coef_, self.intercept_ = np.ascontiguousarray(W.T), b
 
+    def _set_loss(
+        self, data: AnySource, summary: Summary, *, batch: bool
+    ) -> tuple[Any, Sequence[Tried]]:
+        """Set `loss_`; the alpha of a loss with passes, "auto" if it is not known yet, and its rows
+        of `tuning_`.
+        """
+        if self.loss != "auto":
+            self.loss_ = self.loss
+            return self.alpha, ()
+        reasons = {
+            "partial_fit": batch,
+            "a Dask collection": data.on_workers,
+            "the rows can be read only once": not summary.of_all,
+            "several alphas are given": np.ndim(self.alpha) > 0,
+        }
+        why = next((reason for reason, holds in reasons.items() if holds), "")
+        why = why or too_costly(summary.n_rows, self.features_.n_columns_, self._n_scores)
+        alpha, alphas = self.alpha, list[Tried]()
+        if self.rank is not None:
+            losses = not_compared("logistic", "a rank is given")
+        elif why:
+            losses = not_compared("ridge", why)
+        else:
+            given = None if isinstance(alpha, str) else float(alpha)
+            split, intercept = Split.of(self._sample(summary)), self.fit_intercept
+            alpha, alphas = tune_alpha(
+                "logistic",
+                split,
+                self._n_scores,
+                intercept=intercept,
+                alpha=given,
+                tolerance=max(1e-6, self._tolerance(summary)),
+            )
+            losses = compare_losses(
+                min(trial.score for trial in alphas),
+                split,
+                self._n_scores,
+                alpha=given,
+                intercept=intercept,
+                signs=self.features_.signs_,
+            )
+            alphas = alphas if given is None else []
+        self.loss_ = next(str(trial.value) for trial in losses if trial.chosen)
+        self.tuning_ = with_rows(self.tuning_, "loss", losses)
+        return alpha, alphas
+
     def _tolerance(self, summary: Summary) -> float:
-        """As close to the minimum as the precision allows; for small problems down to rounding."""
+        """As close to the minimum as the precision allows; for small problems down to rounding.
+
+        Larger problems of loss="auto" stop when errors and log loss no longer change.
+        """
+        work = summary.n_rows * self.features_.n_columns_ * self._n_scores
+        if self.loss == "auto" and self.rank is None and work > _SMALL_WORK:
+            return AUTO_TOLERANCE
         if self._precision(summary.drawn.X) == np.float32:
             return 1e-7
-        work = summary.n_rows * self.features_.n_columns_ * self._n_scores
         return 1e-18 if work <= _SMALL_WORK else 1e-9
 
-    @available_if(_ridge_only)  # type: ignore[untyped-decorator]
+    @available_if(_has_batches)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add rows to those of earlier calls, and solve again (p^3).
 
@@ -281,6 +363,10 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     def _n_outputs(self) -> int:
         return self._n_scores
 
+    @property
+    def _single_score(self) -> bool:
+        return self._n_scores == 1
+
     def _ridge_targets(self, y: Any) -> Floats:
         return indicators(y, self._n_scores)
 
@@ -323,7 +409,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         """The probability of each class, (n, classes), in the order of `classes_`."""
         check_is_fitted(self)
         scores = self._scores(X)
-        return probabilities(scores, self._slope if self.loss == "ridge" else 1.0)
+        return probabilities(scores, self._slope if self.loss_ == "ridge" else 1.0)
 
 
 def _n_effective(sample: Rows) -> float:

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._typing import Floats
 from ..data.checkpoint import Checkpoint
-from ..data.summary import effective_share
 from ..numerics.factorisations import InPlaceCholesky, factor_raised
 from ..numerics.lbfgs import LBFGS
 from .losses import LOSSES, Loss, LossSums, Weights, curvature
 from .ridge import RidgeFit, ridge_sums
-from .stream import Rows, Stream
-from .tuning import Tried
+from .stream import Stream
+from .tuning import Tried, marked
+from .validation import Split
 
 _MAX_PASSES = 1000
 _FACTORED_TOLERANCE = 1e-6  # factors have no unique minimum, so more digits are not worth a pass
 _TRIAL_PASSES = 100  # of a fit that only scores an alpha
 _NEARBY = 2.0  # reuse a factor if the penalties differ by less than this ratio
-_HELD_OUT = 5  # every fifth x of a sample is a validation row
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,45 +199,41 @@ class _Descent:
 
 
 def tune_alpha(
-    name: str, sample: Rows, n_scores: int, *, intercept: bool
+    name: str,
+    split: Split,
+    n_scores: int,
+    *,
+    intercept: bool,
+    alpha: float | None = None,
+    tolerance: float = 1e-6,
 ) -> tuple[float, list[Tried]]:
-    """The alpha with the lowest loss on every fifth x of a sample, fitted on the other four.
+    """The alpha with the lowest loss on the validation rows, fitted on the training rows.
 
     A penalty does not depend on the number of rows (it is an inverse prior variance), so the best
-    one for a sample is used for all rows; it scales with the mean weight of a distinct x. Rows of
-    equal x are all training rows or all validation rows.
+    one for a sample is used for all rows; it scales with the mean weight of a distinct x. If an
+    alpha is given, it is the only one that is scored.
     """
-    rows = Rows(sample.Z, sample.y, sample.mass, group=sample.group)
-    group = np.arange(len(rows.Z)) if rows.group is None else rows.group
-    held_out = group % _HELD_OUT == _HELD_OUT - 1
-    training = rows.where(~held_out)
-    validation = rows.where(held_out if held_out.any() else ~held_out)
-    if sample.counts:  # a fifth of the observations of each x that has at least five
-        fifth = np.where(rows.mass >= _HELD_OUT, rows.mass / _HELD_OUT, rows.mass * held_out)
-        validation, training = (replace(rows, weight=w) for w in (fifth, rows.mass - fifth))
-        validation, training = (part.where(part.mass > 0) for part in (validation, training))
-    weights = Weights(sample.Z.shape[1], n_scores, rank=None, intercept=intercept)
-    weight_of_x: Floats = np.bincount(group, rows.weight).astype(float)
-    unit = 1.0 if sample.counts else float(weight_of_x.mean() / effective_share(weight_of_x))
-    lengths = np.square(rows.Z, dtype=np.float64).sum(axis=1)
-    scale = unit * (float(lengths[np.unique(group, return_index=True)[1]].mean()) or 1.0)
+    training, validation = split.training, split.validation
+    weights = Weights(training.Z.shape[1], n_scores, rank=None, intercept=intercept)
     nothing = Checkpoint.none()
     curved = Curvature.of_stream(training, nothing, weights.shape[0], intercept=intercept)
     tried: list[Tried] = []
-    for exponent in range(1, -5, -1):
-        alpha = scale * 10.0**exponent
+    alphas = [split.scale * 10.0**exponent for exponent in range(1, -5, -1)]
+    for value in alphas if alpha is None else [alpha]:
         W, b, _ = fit_loss(
-            Objective(name, weights, alpha),
+            Objective(name, weights, value),
             training,
             nothing,
-            tolerance=1e-6,
+            tolerance=tolerance,
             max_passes=_TRIAL_PASSES,
             curved=curved,
         )
         sums = LossSums(LOSSES[name], weights, weights.join([W], b))
         sums.add(validation.Z, validation.y, validation.weight)
-        mean = sums.value / validation.mass.sum()
-        tried.append(Tried("alpha", alpha, mean, f"mean {name} loss of validation rows"))
+        mean = float(sums.value / validation.mass.sum())
+        tried.append(Tried("alpha", value, mean, f"mean {name} loss of validation rows"))
         if mean > 1.02 * min(trial.score for trial in tried):
             break
-    return min(tried, key=lambda trial: trial.score).value, tried
+    best = min(range(len(tried)), key=lambda i: tried[i].score)
+    ends = None if alpha is not None else (alphas[0], alphas[-1])
+    return (alphas[best] if alpha is None else alpha), marked(tried, tried[best], ends)

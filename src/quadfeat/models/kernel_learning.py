@@ -1,79 +1,201 @@
-"""Choice of the bandwidth of a Gaussian kernel by the likelihood of the targets."""
+"""Choice of a kernel by the targets: family, one length scale or one per column, or a metric."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from .._progress import step
+from .._progress import Steps
 from .._typing import Floats, Matrix
-from ..kernels.stationary import Gaussian
+from ..kernels.base import Kernel
+from ..kernels.stationary import GammaKernel, Gaussian
+from ..learning.given import learned_kernel
+from ..learning.task import ROWS, Task
 from ..maps.base import FeatureMap
+from .contenders import ONE, Contender, Field, contenders
 from .ridge_path import RidgePath
 from .ridge_sums import NormalSums
-from .tuning import Tried, penalties
+from .tuning import Tried, marked, penalties
 
-STEPS = np.arange(-2.0, 1.25, 0.5)  # length scales from 1/4 to 2 median distances, as powers of 2
-_ROWS = 5000
-_COLUMNS = 2048
-_SIGNED_ROWS = 2000  # that are left out in turn for signed maps
+_FEW_ROWS = 1000  # below which likelihoods decide: too few rows to hold any out
+_VALIDATION = 4000  # rows, at most
+_COLUMNS = 1024  # of the maps that are compared, at most
+_FEW_COLUMNS = 256  # of maps that compare scalings of one family
+_MARGIN = 0.005  # share by which a less simple kernel must be better,
+_ERRORS = 1.5  # and standard errors
+_FACTORS = (0.7, 1.4)  # of all length scales of the best kernel, tried last
 
 
-def tune_bandwidth(
-    features: FeatureMap,
-    X: Matrix,
-    distinct: Matrix,
-    Y: Floats,
-    weight: Floats,
-    *,
-    counts: bool = False,
-    verbose: bool,
-) -> tuple[Gaussian, list[Tried]]:
-    """The Gaussian kernel with the highest likelihood of the targets, and all bandwidths tried.
+class Sample(NamedTuple):
+    """Distinct rows to learn a kernel on, in an order at random.
 
-    Each is scored by the restricted likelihood at its best alpha, with at most 2048 columns: on few
-    rows (and on many columns) this is far more stable than cross-validation. Signed maps have no
-    likelihood and are scored by leave-one-out. The rows of X are distinct; `weight` is the total
-    weight of their copies, or if `counts` the number of observations.
+    X (n, d), targets Y (n, t), weights of rows (n,); if `counts`, a weight is a number of
+    observations.
     """
-    rows = distinct[:_ROWS]
-    median = float(Gaussian("median").resolve(np.asarray(rows, dtype=float)).gamma)
-    tried: list[Tried] = []
 
-    def score(power: float) -> float:
-        step("bandwidth", len(tried), len(STEPS) + 1, verbose=verbose)
-        fitted = features.lighter(Gaussian(median / 4.0**power), _COLUMNS).fit(rows)
-        lowest = _lowest_score(fitted, X, Y, weight, counts)
-        name = "length scale / median distance"
-        tried.append(Tried(name, float(2.0**power), lowest, "likelihood of a sample"))
-        return lowest
+    X: Matrix
+    Y: Floats
+    weight: Floats
+    counts: bool
 
-    scores = np.array([score(power) for power in STEPS])
-    i = int(np.argmin(scores))
-    if 0 < i < len(STEPS) - 1:
-        # The vertex of the parabola through the best and its neighbours, at most half a step away.
-        before, here, after = scores[i - 1 : i + 2]
-        bend = before - 2 * here + after
-        if bend > 0:
-            score(float(STEPS[i] + 0.25 * (before - after) / bend))
-    best = min(tried, key=lambda trial: trial.score)
-    return Gaussian(median / best.value**2), tried
+    def at(self, rows: slice) -> Sample:
+        """Some of the rows."""
+        return Sample(self.X[rows], self.Y[rows], self.weight[rows], self.counts)
+
+    def task(self) -> Task:
+        """The first rows, to learn from."""
+        return Task.of(np.asarray(self.X, dtype=np.float64), self.Y, self.weight)
 
 
-def _lowest_score(fitted: FeatureMap, X: Matrix, Y: Floats, weight: Floats, counts: bool) -> float:
-    """The score of the best alpha."""
-    sums = NormalSums(fitted.n_columns_, Y.shape[1])
-    for start in range(0, len(X), 2048):
-        some = slice(start, start + 2048)
-        rows = X[some]
-        Z = np.empty((len(rows), fitted.n_columns_), dtype=X.dtype)
-        fitted.write(rows, Z)
-        sums.add(Z, Y[some], weight[some])
-    share = sums.weight / sums.n_rows if counts else 1.0
-    system = sums.system(intercept=True, signs=fitted.signs_, copy=False, distinct_share=share)
-    alphas = penalties(system.scale, X.dtype)
-    path = RidgePath(system)
-    if not path.signed:
-        return float(path.evidence(alphas).min())
-    Z = np.empty((min(len(X), _SIGNED_ROWS), fitted.n_columns_), dtype=X.dtype)
-    fitted.write(X[: len(Z)], Z)
-    return float(path.loo_squares(Z, Y[: len(Z)], weight[: len(Z)], alphas, path.units).min())
+def choose_kernel(
+    features: FeatureMap, sample: Sample, *, all_families: bool, verbose: bool
+) -> tuple[Kernel, list[Tried]]:
+    """The kernel for `features`, and all that were tried.
+
+    A kernel that says what it learns learns that. Where it is open, every contender of
+    `contenders` learns from some rows, by likelihood, and is judged on others: by the squared
+    error of a ridge fit of `features`, each row left out in turn. With fewer than 1,000 rows all
+    learn from all rows, and the likelihood decides, less log(n) / 2 per learned number (Schwarz,
+    1978); a metric then has too many.
+    """
+    task = sample.task()
+    median = Gaussian("median").resolve(task.X)  # which refuses distances that underflow
+    if features.kernel is not None:
+        return learned_kernel(features.kernel, task), []
+    if not task.can_learn:
+        return median, []
+    many = len(sample.X) >= _FEW_ROWS
+    field = Field(all_families, metric=many)
+    if many:
+        return _by_validation(features, sample, field, verbose=verbose)
+    return _by_likelihood(sample, field, verbose=verbose)
+
+
+def _by_likelihood(sample: Sample, field: Field, *, verbose: bool) -> tuple[Kernel, list[Tried]]:
+    task = sample.task()
+    steps = Steps("kernel", field.size(task), verbose=verbose)
+    found = contenders(field, task, steps.done)
+    penalty = np.log(len(task.X)) / (2 * task.Y.size)
+    scores = np.array([each.learned.value + penalty * each.n_learned for each in found])
+    best = int(np.argmin(scores))  # the first of equals, which is the simplest
+    judge = f"negative log likelihood per row, of {len(task.X)}, and a penalty per learned number"
+    return found[best].kernel, _table(found, scores, best, judge)
+
+
+def _by_validation(
+    features: FeatureMap, sample: Sample, field: Field, *, verbose: bool
+) -> tuple[Kernel, list[Tried]]:
+    """Scalings of each family are compared with few columns, then families with all of them.
+
+    One that is less simple must be better by half a percent and 1.5 standard errors. Last, all
+    length scales of the best are made shorter and longer: likelihoods come from few landmarks, and
+    with more columns shorter ones may be better.
+    """
+    n_learned = min(ROWS, (3 * len(sample.X)) // 4)
+    task = sample.at(slice(n_learned)).task()
+    judge = _Judge(features, sample, n_learned)
+    families = len(field.families(task))
+    total = 2 * field.size(task) + families + 1 + len(_FACTORS)
+    steps = Steps("kernel", total, verbose=verbose)
+    found = contenders(field, task, steps.done)
+    finals = [found[0]]
+    for family in dict.fromkeys(each.family for each in found):
+        relatives = [each for each in found if each.family == family]
+        errors = []
+        for each in relatives:
+            errors.append(judge.errors(each.kernel, _FEW_COLUMNS))
+            steps.done()
+        winner = relatives[judge.simplest_of_the_best(errors)]
+        finals += [winner] if winner is not found[0] else []
+    # Of equally many numbers rough kernels first: they are safe where rows are few.
+    finals[1:] = sorted(finals[1:], key=lambda each: (each.n_learned, -found.index(each)))
+    errors = []
+    for each in finals:
+        errors.append(judge.errors(each.kernel, _COLUMNS))
+        steps.done()
+    best = judge.simplest_of_the_best(errors)
+    text = f"squared error of {len(judge.weight)} validation rows"
+    tried = _table(finals, [judge.mean(each) for each in errors], best, text)
+    kernel, lowest, factor = finals[best].kernel, errors[best], 1.0
+    assert isinstance(kernel, GammaKernel)
+    factors = []
+    for value in _FACTORS:
+        other = judge.errors(kernel.stretched(value), _COLUMNS)
+        factors.append(Tried("factor of length scales", value, judge.mean(other), text))
+        if judge.simplest_of_the_best([lowest, other]):
+            lowest, factor = other, value
+        steps.done()
+    factors.insert(1, Tried("factor of length scales", 1.0, judge.mean(errors[best]), text))
+    chosen = next(each for each in factors if each.value == factor)
+    return kernel.stretched(factor), tried + marked(factors, chosen, (_FACTORS[0], _FACTORS[-1]))
+
+
+def _table(
+    found: list[Contender], scores: Floats | list[float], best: int, judge: str
+) -> list[Tried]:
+    rows = [
+        Tried(
+            "kernel",
+            each.name,
+            float(score),
+            judge,
+            chosen=i == best,
+            edge=each.scaling == ONE and each.learned.at_bound,
+        )
+        for i, (each, score) in enumerate(zip(found, scores, strict=True))
+    ]
+    return rows
+
+
+class _Judge:
+    """Squared errors of rows that no kernel was learned from, each left out of a ridge fit."""
+
+    def __init__(self, features: FeatureMap, sample: Sample, n_learned: int) -> None:
+        self._features, self._sample = features, sample
+        self._rows = slice(n_learned, n_learned + _VALIDATION)
+        self.weight = sample.weight[self._rows]
+
+    def mean(self, errors: Floats) -> float:
+        """The weighted mean of errors."""
+        return float(np.average(errors, weights=self.weight))
+
+    def simplest_of_the_best(self, errors: list[Floats]) -> int:
+        """The position of the lowest mean, where a later one must be clearly lower."""
+        best = 0
+        for i, other in enumerate(errors):
+            gain = errors[best] - other
+            spread = np.sqrt(self.mean((gain - self.mean(gain)) ** 2) / len(gain))
+            if self.mean(gain) > max(_MARGIN * self.mean(errors[best]), _ERRORS * spread):
+                best = i
+        return best
+
+    def errors(self, kernel: Kernel, columns: int) -> Floats:
+        """Squared errors of the rows, summed over targets in their units, (n,)."""
+        sample = self._sample
+        fitted = self._features.lighter(kernel, columns).fit(sample.X)
+        sums = NormalSums(fitted.n_columns_, sample.Y.shape[1])
+        for start in range(0, len(sample.X), 2048):
+            some = sample.at(slice(start, start + 2048))
+            sums.add(_written(fitted, some.X), some.Y, some.weight)
+        share = sums.weight / sums.n_rows if sample.counts else 1.0
+        system = sums.system(intercept=True, signs=fitted.signs_, copy=False, distinct_share=share)
+        alphas, path = penalties(system.scale, sample.X.dtype), RidgePath(system)
+        judged = sample.at(self._rows)
+        weight = np.minimum(judged.weight, 1.0) if sample.counts else judged.weight
+        Z = _written(fitted, judged.X)
+        if path.signed:  # which has no likelihood
+            scores = path.loo_squares(Z, judged.Y, judged.weight, alphas, path.units)
+        else:
+            scores = path.evidence(alphas)
+        best = alphas[[int(np.argmin(scores))]]
+        (predicted,) = path.left_out(Z, judged.Y, weight, best)
+        if predicted is None:
+            return np.full(len(Z), np.inf)
+        return np.asarray((np.square(judged.Y - predicted) / path.units).sum(axis=1))
+
+
+def _written(fitted: FeatureMap, X: Matrix) -> Matrix:
+    Z = np.empty((len(X), fitted.n_columns_), dtype=X.dtype)
+    fitted.write(X, Z)
+    return Z

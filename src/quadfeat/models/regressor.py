@@ -37,9 +37,13 @@ class KernelRegressor(RegressorMixin, KernelModel):
     Parameters
     ----------
     features : FeatureMap, default KernelFeatures()
-        Fitted on at most 20,000 rows. If its kernel is None, the length scale of a Gaussian kernel
-        is chosen between 0.25 and 2 median distances; a given kernel is never changed. A random
-        state of None becomes 0.
+        Fitted on at most 20,000 rows. If its kernel is None, one is chosen: Gaussian, Matern 5/2,
+        Matern 3/2 or Laplacian (products over columns; Gaussian only, if `features` is not
+        `KernelFeatures` or X has more than 32 columns), with one length scale, one per column, or a
+        metric (up to 32 columns). Each is learned on up to 2,000 rows by likelihood and judged on
+        up to 4,000 others; below 1,000 rows likelihoods decide. A kernel that learns, such as
+        Gaussian("learned"), learns what it says; any other is never changed. A random state of
+        None becomes 0.
     alpha : float, sequence of floats, or "auto"
         Of several, the one with the lowest leave-one-out error; a row is left out with all of its
         copies. All rows are left out in turn if there are few, else those of a sample. For a long
@@ -64,9 +68,13 @@ class KernelRegressor(RegressorMixin, KernelModel):
     intercept_ : float, or array (t,)
     alpha_ : float, the penalty, given or chosen
     noise_ : float, or array (t,), the variance of the noise, RSS / (n - df)
-    tuning_ : list of Tried
-        Each value of the bandwidth and of alpha that was tried: `parameter`, `value`, `score`
-        (lower is better) and `judge`, what the score is. Empty if both were given.
+    tuning_ : list of Tried, which prints as a table
+        Each kernel and each alpha that was tried: `parameter`, `value`, `score`
+        (lower is better), `judge`, what the score is, `chosen`, and `edge`, whether the value is
+        the smallest or largest of its grid. Empty if both were given.
+    feature_importances_ : array (n_features_in_,), adding up to 1
+        How far predictions move with each column: the root mean square of `gradient` over a sample
+        of rows, times the deviation of the column. Not causes, and shared by correlated columns.
     n_features_in_ : int, columns of X
     feature_names_in_ : array of str (n_features_in_,), only if the columns of X have names
 
@@ -153,6 +161,10 @@ class KernelRegressor(RegressorMixin, KernelModel):
     @property
     def _n_outputs(self) -> int:
         return len(self._shift)
+
+    @property
+    def _single_score(self) -> bool:
+        return self._single
 
     def _n_left_out(self, p: int) -> int:
         # Squared errors are cheap to compute, so every row is left out if there are not many.

@@ -204,7 +204,8 @@ def _search_wide(
         i, step = (min(lower, key=score_of), step) if lower else (i, step // 2)
     np.fill_diagonal(system.gram, cholesky.diagonal)
     tried = sorted(scores)
-    return best(alphas[tried], np.array([scores[j] for j in tried]), _criterion(sample))
+    ends = (float(alphas.min()), float(alphas.max()))
+    return best(alphas[tried], np.array([scores[j] for j in tried]), _criterion(sample), ends)
 
 
 def noise_variance(fit: RidgeFit, sample: Rows) -> Floats:

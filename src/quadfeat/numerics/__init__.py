@@ -7,6 +7,7 @@
 - `lbfgs`: a descent that asks for one gradient at a time and can be stored
 - `factorisations`: Cholesky and other factors of symmetric matrices, and solves with them
 - `principal_frame`: mean and scatter of rows, principal directions, and which rows are far out
+- `distances`: squared distances between rows; `linear_map`: rows multiplied by a matrix
 - `best_first`: the largest products of one factor per axis, in order
 - `blas`: BLAS on one thread, and large products shared among our own threads
 
@@ -16,6 +17,7 @@ The one rule: SciPy's LAPACK is called in this room alone, and threads of BLAS a
 from .best_first import Products, largest, largest_products
 from .blas import on_one_thread, one_thread, product, share
 from .cosine_transform import CosineTransform
+from .distances import squared_distances
 from .factorisations import (
     Factors,
     Indefinite,
@@ -29,6 +31,7 @@ from .factorisations import (
 )
 from .gauss import gauss_hermite, stieltjes, symmetric_gauss
 from .lbfgs import LBFGS
+from .linear_map import LinearMap
 from .nnls import Solution, inverse_lengths, nonnegative_least_squares, require_finite
 from .panels import (
     MASS_TOLERANCE,
@@ -66,6 +69,7 @@ __all__ = [
     "Frame",
     "InPlaceCholesky",
     "Indefinite",
+    "LinearMap",
     "Moments",
     "Products",
     "Solution",
@@ -97,6 +101,7 @@ __all__ = [
     "search",
     "share",
     "signs",
+    "squared_distances",
     "stieltjes",
     "symmetric_gauss",
     "typical",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .._errors import NoDensity
@@ -16,20 +18,52 @@ class CosineTransform:
     over half-waves, extrapolated. More than 400 points are read off a Chebyshev interpolant. What
     is computed up to the largest `at` is cached for smaller ones. `edges` are panels that hold all
     of the function, for one with peaks.
+
+    >>> transform = CosineTransform(lambda t: np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi))
+    >>> bool(np.allclose(transform(np.array([1.0])), np.exp(-0.5)))
+    True
+    >>> bool(np.allclose(transform.slope(np.array([1.0])), -np.exp(-0.5)))
+    True
     """
 
     def __init__(self, function: Profile, edges: Floats = NO_EDGES) -> None:
+        self._cosines = _Waves(function, edges, _COSINE)
+        self._sines = _Waves(function, edges, _SINE)
+
+    def __call__(self, at: Floats) -> Floats:
+        return self._cosines(np.abs(at))
+
+    def slope(self, at: Floats) -> Floats:
+        """The derivative by `at`, for at > 0: minus the integral of t function(t) sin(t * at)."""
+        return -self._sines(at)
+
+
+class _Wave(NamedTuple):
+    """A factor t**power wave(t * at) of an integral, and the first zero of the wave, over pi."""
+
+    function: Profile
+    power: int
+    first_zero: float
+
+
+_COSINE, _SINE = _Wave(np.cos, 0, 0.5), _Wave(np.sin, 1, 1.0)
+
+
+class _Waves:
+    """The integral of function(t) times a wave, for at >= 0, with what is cached of it."""
+
+    def __init__(self, function: Profile, edges: Floats, wave: _Wave) -> None:
         self._function = function
         self._edges = edges
+        self._wave = wave
         self._reach = -1.0
 
     def __call__(self, at: Floats) -> Floats:
-        at = np.abs(at)
         largest = float(at.max(initial=0.0))
         if largest > self._reach:
             self._reach = 2.0 ** np.ceil(np.log2(largest)) if largest > 0 else 0.0
-            light = _light_transform(self._function, self._reach, self._edges)
-            self._direct = light or _heavy_transform(self._function, self._edges)
+            light = _light_transform(self._function, self._reach, self._edges, self._wave)
+            self._direct = light or _heavy_transform(self._function, self._edges, self._wave)
             self._series: Profile | None = None
         if at.size <= 400:
             return self._direct(at.ravel()).reshape(at.shape)
@@ -50,18 +84,18 @@ def _interpolant(function: Profile, reach: float) -> Profile:
 _FASTEST = 1e6  # radians, the most that a cosine turns through over all panels
 
 
-def _light_transform(function: Profile, reach: float, edges: Floats) -> Profile | None:
-    cutoff = find_cutoff(function, 0, edges)
+def _light_transform(function: Profile, reach: float, edges: Floats, wave: _Wave) -> Profile | None:
+    cutoff = find_cutoff(function, wave.power, edges)
     if cutoff is None or cutoff * reach > _FASTEST:
         return None
     nodes, weights = legendre(refined(function, _short(edges, cutoff, reach)))
-    mass = 2 * weights * function(nodes)
+    mass = 2 * weights * function(nodes) * nodes**wave.power
     nodes, mass = nodes[mass != 0], mass[mass != 0]
     rows = max(1, 2**22 // len(nodes))
 
     def transform(at: Floats) -> Floats:
         parts = np.array_split(at, len(at) // rows + 1)
-        return np.concatenate([np.cos(np.outer(part, nodes)) @ mass for part in parts])
+        return np.concatenate([wave.function(np.outer(part, nodes)) @ mass for part in parts])
 
     return transform
 
@@ -72,9 +106,9 @@ def _short(edges: Floats, cutoff: float, reach: float) -> Floats:
     return np.union1d(np.linspace(0.0, cutoff, pieces + 1), edges[edges < cutoff])
 
 
-def _heavy_transform(function: Profile, edges: Floats) -> Profile:
+def _heavy_transform(function: Profile, edges: Floats, wave: _Wave) -> Profile:
     scale = median_frequency(function, edges)
-    bulk = end_of_peaks(function, edges)
+    peaks = end_of_peaks(function, edges)
     if np.any(function(scan(edges)) < 0):
         raise NoDensity(
             "this profile changes its sign and falls slowly, so its spectrum cannot be found from "
@@ -87,23 +121,32 @@ def _heavy_transform(function: Profile, edges: Floats) -> Profile:
     angles = np.union1d(np.linspace(0.0, np.pi / 2, 17), np.arctan(edges / scale))
 
     def one(at: float) -> float:
+        if at == 0.0 and wave is _SINE:
+            return 0.0
         if at == 0.0:
             theta, weights = legendre(refined(on_angles, angles))
             return 2 * float(weights @ on_angles(theta))
-        if bulk * at > _FASTEST:
+        if peaks * at > _FASTEST:
             raise NoDensity(
                 f"a gap of {at:g} is too far for this spectrum, which has peaks at frequencies "
-                f"of up to {bulk:g}; standardise X"
+                f"of up to {peaks:g}; standardise X"
             )
-        # Half-waves begin beyond the last peak; the part before is integrated directly.
-        first = np.ceil(bulk * at / np.pi - 0.5)
-        zeros = (first + np.arange(_TAIL + 1) + 0.5) * np.pi / at
+        # Half-waves begin beyond the last peak, where t**power function(t) falls; the part before
+        # is integrated directly.
+        rise = wave.power * _RISE * scale
+        bulk = max(peaks, rise) if rise * at <= _FASTEST else peaks
+        first = np.ceil(bulk * at / np.pi - wave.first_zero)
+        zeros = (first + np.arange(_TAIL + 1) + wave.first_zero) * np.pi / at
         before = _short(edges, zeros[0], at) if bulk else np.array([0.0, zeros[0]])
-        panels = refined(lambda t: function(t) * np.cos(at * t), np.union1d(before, zeros))
+
+        def integrand(t: Floats) -> Floats:
+            return function(t) * t**wave.power * wave.function(at * t)
+
+        panels = refined(integrand, np.union1d(before, zeros))
         nodes, weights = legendre(panels)
         integrals = np.bincount(
             np.searchsorted(zeros, nodes),
-            weights=weights * function(nodes) * np.cos(at * nodes),
+            weights=weights * integrand(nodes),
         )
         sign = np.sign(integrals[1])
         return 2 * float(integrals[0] + sign * _alternating(np.abs(integrals[1:])))
@@ -111,6 +154,7 @@ def _heavy_transform(function: Profile, edges: Floats) -> Profile:
     return lambda at: np.array([one(a) for a in at])
 
 
+_RISE = 8.0  # median frequencies, beyond which t * function(t) falls where no peak is
 _TAIL = 24  # half-waves of an oscillating tail; the sum errs by 5.8**-24 of the first
 
 

@@ -66,6 +66,8 @@ class LBFGS:
             self._shorten(value)
         if self.passes >= self._max_passes:
             self.done = True
+            near = -0.5 * self._slope <= _STALLED * abs(self.value)
+            self.converged = self.converged or near
         self.trial = self.best + self._step * self._direction
 
     def _is_lower(self, value: float, gradient: Floats) -> bool:

@@ -10,6 +10,7 @@ from .. import kernels
 from .._checks import require
 from ..kernels.base import Kernel
 from ..kernels.composite import Product, Sum
+from ..kernels.stationary import LEARNED
 from ..kernels.subsets import Anova, Convolution
 from .recipe import (
     FLOATS,
@@ -84,13 +85,27 @@ def _resolved(part: Any) -> bool:
 
 
 any_kernel = instance(Kernel)
+_number = number(either(whole, instance(float)))
 _positive = number(either(whole, instance(float)), above=0)
 gammas = either(
     _positive,
-    lambda value: value in ("scale", "median") if isinstance(value, str) else False,
+    lambda value: isinstance(value, str) and value in ("scale", "median", *LEARNED),
     array(f"{FLOATS} float32 int64", 0, 1, above=0),
     list_of(_positive),
 )
+
+
+def _is_learned(value: Any) -> bool:
+    return isinstance(value, str) and value == "learned"
+
+
+def _state(kernel: Any) -> dict[str, Any]:
+    """The parameters of a kernel; no metric is not stored, so that earlier versions can read it."""
+    return {
+        name: value
+        for name, value in vars(kernel).items()
+        if not (name == "metric" and value is None)
+    }
 
 
 _counts = either(count, list_of(count), array(INTEGERS, 1, least=0))
@@ -106,10 +121,17 @@ _KINDS = {
     "subsets": either(_subsets, array(INTEGERS, 2, least=0)),
     "weights": either(absent, list_of(_positive), array(f"{FLOATS} {INTEGERS}", 1, above=0)),
     "counts": _counts,
+    "metric": either(
+        absent, _is_learned, array(f"{FLOATS} float32 int64", 2), list_of(list_of(_number))
+    ),
 }
 _CLASSES = [value for value in vars(kernels).values() if isinstance(value, type)]
 KERNELS = tuple(
-    Recipe(kind, parameters={name: _KINDS[is_a] for name, is_a in kind.stored.items()})
+    Recipe(
+        kind,
+        parameters={name: _KINDS[is_a] for name, is_a in kind.stored.items()},
+        state=_state,
+    )
     for kind in _CLASSES
     if issubclass(kind, Kernel) and kind.stored is not None
 )

@@ -105,7 +105,7 @@ def _map(kind: type, stored: dict[str, Check], *more: str, **maybe: Check) -> Re
         stored=stored,
         parameters={name: _map_parameters.get(name, plain) for name in names},
         optional={**any_estimator, "_origin": array(FLOATS, 1), **maybe},
-        derived=("_groups", "n_columns_", *more),
+        derived=("_groups", "_kernel", "_coordinates", "n_columns_", *more),
         finish=_restore_map,
     )
 

@@ -82,6 +82,7 @@ _maybe: dict[str, Check] = {
     **any_estimator,
     "_sums": instance(NormalSums),
     "_seen": instance(RowSample),
+    "feature_importances_": array(FLOATS, 1, least=0.0),
 }
 
 
@@ -99,7 +100,13 @@ def _model(kind: type[KernelModel], fitted: dict[str, Check], **maybe: Check) ->
 
 
 _RECIPES = (
-    data_class(Tried, score=instance(float)),
+    data_class(
+        Tried,
+        value=either(finite, instance(str)),
+        score=instance(float),
+        chosen=instance(bool),
+        edge=instance(bool),
+    ),
     data_class(Posterior, Posterior.check, root=array(FLOATS, 2), feature_mean=array(FLOATS, 1)),
     Recipe(
         NormalSums,
@@ -154,6 +161,7 @@ _RECIPES = (
             "_factors": either(absent, array(FLOATS, 1, least=0.0)),
         },
         _slope=number(instance(float), above=0.0),
+        loss_=instance(str),
         n_passes_=count,
     ),
 )

@@ -1,0 +1,34 @@
+"""What is proven of a map: the certificate, and the refusal where nothing is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .._errors import NoCertificate
+from .region import Region
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A proof that |k - k~| <= value * k(0) for every gap in the region."""
+
+    value: float
+    region: Region | str
+    method: str
+    theorem1: float | None = None
+
+    def __repr__(self) -> str:
+        beside = "" if self.theorem1 is None else f"; Theorem 1: {self.theorem1:.3g}"
+        return f"Certificate({self.value:.4g} for all {self.region}, by {self.method}{beside})"
+
+
+def refuse_vacuous(value: float, d: int) -> None:
+    """An error that says what can be proven, where this is no bound below k(0)."""
+    if not value < 1:
+        raise NoCertificate(
+            f"no certificate: nothing below k(0) can be proven for this map on {d} axes over this "
+            f"region; a smaller region, or more nodes, may do. What has one: DenseGrid, "
+            f"SparseGrid(weights='signed'), PolynomiallyExact and any map over a small region, and "
+            f"maps of up to 3 axes per group; for this map, error(X) gives an estimate with a "
+            f"confidence"
+        )

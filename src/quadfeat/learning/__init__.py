@@ -1,0 +1,30 @@
+"""Learning: rows and targets to the numbers of a kernel.
+
+- `task`: rows and targets to learn from, what is learned, and how it is searched for
+- `scales`: length scales of a kernel, one or one per column, by the likelihood of a sample
+- `metric`: a whole metric, from the length scales
+- `given`: the numbers of a kernel whose parameters say "tuned" or "learned"
+- `targets`: targets of a map as columns of numbers
+
+The one rule: it knows kernels by what they can do (`task.Learner`), looks at a sample of rows only,
+and fits no map. Which kind of kernel suits the data is up to the models.
+"""
+
+from .given import learned_from, learned_kernel
+from .metric import learn_metric
+from .scales import learn_scale, learn_scales
+from .targets import target_columns
+from .task import ROWS, Learned, Learner, Task
+
+__all__ = [
+    "ROWS",
+    "Learned",
+    "Learner",
+    "Task",
+    "learn_metric",
+    "learn_scale",
+    "learn_scales",
+    "learned_from",
+    "learned_kernel",
+    "target_columns",
+]

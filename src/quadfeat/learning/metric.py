@@ -1,0 +1,73 @@
+"""A whole metric of the Gaussian kernel from targets, by the likelihood of a sample."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from .._typing import Floats
+from ..numerics.evidence import evidence
+from .task import Learned, Learner, Task, minimise
+
+_STEPS = 60
+_LOSS = 1e-3  # in nats per row and target, that leaving directions out may cost
+
+
+class MetricLearner(Learner, Protocol):
+    """A kernel that also takes a metric: see `kernels.stationary.Gaussian`."""
+
+    def with_metric(self, metric: Floats) -> Any: ...
+
+
+def learn_metric(
+    kernel: MetricLearner, task: Task, start: Learned, *, steps: int = _STEPS
+) -> Learned:
+    """The kernel of length scale 1 on rows M x with the most likely M, found from `start`.
+
+    `start` has a length scale per column. Every entry of M is free: the derivative by M costs no
+    more than that by the length scales. Then directions are left out for as long as that costs no
+    likelihood.
+    """
+    kept = np.flatnonzero(task.columns)
+    X, landmarks = (rows[:, kept] / task.spread[kept] for rows in (task.X, task.landmarks))
+    d, plain = len(kept), kernel.with_lengths(1.0)
+
+    def value(entries: Floats, log_noise: float) -> tuple[float, Floats, float]:
+        M = entries.reshape(-1, d)
+        left, right = X @ M.T, landmarks @ M.T
+        cross, between = plain.gram(left, right), plain.gram(right, right)
+        result = evidence(cross, between, task.Y, task.root_weight, log_noise)
+        cross *= result.by_cross
+        between *= result.by_landmarks
+        scatter = _scatter(X, landmarks, cross) + _scatter(landmarks, landmarks, between)
+        return result.value, -(M @ scatter).ravel(), result.by_log_noise
+
+    best = minimise(
+        value,
+        [np.diag(np.exp(start.log_inverse[kept])).ravel()],
+        steps=steps,
+        log_noise=start.log_noise,
+        bounds=(None, None),
+    )
+    _, sizes, directions = np.linalg.svd(best.log_inverse.reshape(d, d))
+    M = sizes[:, None] * directions
+    rank = d
+    while rank > 1:
+        fewer = (3 * rank) // 4
+        if value(M[:fewer].ravel(), best.log_noise)[0] > best.value + _LOSS:
+            break
+        rank = fewer
+    full = np.zeros((rank, task.X.shape[1]))
+    full[:, kept] = M[:rank] / task.spread[kept]
+    return Learned(
+        plain.with_metric(full), best.value, start.log_inverse, best.log_noise, at_bound=False
+    )
+
+
+def _scatter(X: Floats, Y: Floats, weights: Floats) -> Floats:
+    """sum_ab weights_ab (x_a - y_b)(x_a - y_b)', (d, d)."""
+    mixed = X.T @ (weights @ Y)
+    return np.asarray(
+        (X.T * weights.sum(axis=1)) @ X + (Y.T * weights.sum(axis=0)) @ Y - mixed - mixed.T
+    )

@@ -1,0 +1,101 @@
+"""Length scales of a kernel from targets, by the likelihood of a sample."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._typing import Floats
+from ..numerics.evidence import evidence
+from .task import LOG_LENGTHS, Learned, Learner, Task, minimise
+
+_STARTS = (0.0, 1.0)  # log inverse length scales beyond one length scale for a typical distance
+_STEPS = 50
+_REVIVED = -2.0  # log inverse length scale that useless columns are set to, once
+_USELESS = -5.5  # log inverse length scale below which a column is left out of later searches
+
+
+def learn_scale(kernel: Learner, task: Task) -> Learned:
+    """One length scale for all columns, with the highest likelihood."""
+    spread = float(np.sqrt(np.mean(task.spread[task.columns] ** 2))) if task.columns.any() else 1.0
+
+    def scaled(theta: Floats) -> Learner:
+        return kernel.with_lengths(float(np.exp(theta[0])) / spread)
+
+    def value(theta: Floats, log_noise: float) -> tuple[float, Floats, float]:
+        found, slopes, by_noise = _value(scaled(theta), task, log_noise)
+        return found, slopes.sum(keepdims=True), by_noise
+
+    starts = [np.array([_first(kernel, task) + shift]) for shift in (-1.0, *_STARTS)]
+    best = minimise(value, starts, steps=_STEPS)
+    theta = best.log_inverse
+    return Learned(
+        scaled(theta),
+        best.value,
+        np.broadcast_to(theta, task.X.shape[1:]),
+        best.log_noise,
+        bool(np.isclose(theta[0], LOG_LENGTHS).any()),
+    )
+
+
+def learn_scales(
+    kernel: Learner, task: Task, *, start: Learned | None = None, steps: int = _STEPS
+) -> Learned:
+    """One length scale per column, with the highest posterior density.
+
+    The prior of each inverse length scale r, in units of the column's deviation, is exp(-r): a
+    column that explains nothing gets a length scale of thousands of deviations. From two starts,
+    equal for all columns, and once more with useless columns back in; or from `start`, without
+    the columns that are useless there.
+    """
+    d, n = task.X.shape[1], len(task.X)
+    kept = np.flatnonzero(task.columns)
+    lowest = np.full(d, LOG_LENGTHS[0])
+
+    def scaled(theta: Floats) -> Learner:
+        full = lowest.copy()
+        full[kept] = theta
+        return kernel.with_lengths(np.exp(full) / task.spread)
+
+    def value(theta: Floats, log_noise: float) -> tuple[float, Floats, float]:
+        found, slopes, by_noise = _value(scaled(theta), task, log_noise)
+        prior = np.exp(theta) / n
+        return found + float(prior.sum()), slopes[kept] + prior, by_noise
+
+    if start is not None:
+        kept = kept[start.log_inverse[kept] > _USELESS]
+        starts = [start.log_inverse[kept]]
+    else:
+        starts = [np.full(len(kept), _first(kernel, task) + shift) for shift in _STARTS]
+    best = minimise(value, starts, steps=steps)
+    if start is None:
+        # A column that was given up has no slope any more, and another start may need it.
+        again = np.maximum(best.log_inverse, _REVIVED)
+        second = minimise(value, [again], steps=steps // 2, log_noise=best.log_noise)
+        best = min(best, second, key=lambda minimum: minimum.value)
+    log_inverse = lowest.copy()
+    log_inverse[kept] = best.log_inverse
+    return Learned(
+        scaled(best.log_inverse),
+        best.value,
+        log_inverse,
+        best.log_noise,
+        bool(best.log_inverse.size and np.isclose(best.log_inverse.max(), LOG_LENGTHS).any()),
+    )
+
+
+def _first(kernel: Learner, task: Task) -> float:
+    """The log inverse length scale at which typical rows are about one length scale apart."""
+    d = max(int(task.columns.sum()), 1)
+    return -np.log(d) if kernel.linear else -0.5 * np.log(d)
+
+
+def _value(kernel: Learner, task: Task, log_noise: float) -> tuple[float, Floats, float]:
+    """The evidence and its derivatives by the log inverse length scales and the log noise."""
+    X, landmarks = task.X, task.landmarks
+    cross, between = kernel.gram(X, landmarks), kernel.gram(landmarks, landmarks)
+    result = evidence(cross, between, task.Y, task.root_weight, log_noise)
+    cross *= result.by_cross
+    between *= result.by_landmarks
+    slopes = kernel.length_slopes(X, landmarks, cross)
+    slopes += kernel.length_slopes(landmarks, landmarks, between)
+    return result.value, slopes, result.by_log_noise

@@ -1,0 +1,84 @@
+"""Choice between ridge and the logistic loss by the log loss of validation rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._typing import Floats
+from ..data.checkpoint import Checkpoint
+from .calibration import log_loss
+from .losses import indicators
+from .ridge import ridge_sums
+from .ridge_path import RidgePath
+from .tuning import Tried, marked, penalties
+from .validation import Split
+
+_TIE = 0.01  # share by which the log loss must be lower than that of ridge
+_MAX_COLUMNS = 4096  # a comparison takes p^3 multiply-adds a few times
+_MAX_FEATURES = 2**26  # n p, of rows that are read in every pass: 512 MB in double precision
+_MAX_WORK = 2**30  # n p t, half the multiply-adds of a pass
+AUTO_TOLERANCE = 1e-4  # 100 passes instead of 780 on letter, to the same errors and log loss
+_JUDGE = "log loss of validation rows"
+
+
+def not_compared(loss: str, why: str) -> list[Tried]:
+    """The row of a loss that is taken without a comparison, and why."""
+    return [Tried("loss", loss, np.nan, f"not compared: {why}", chosen=True)]
+
+
+def too_costly(n: int, p: int, t: int) -> str:
+    """Why the logistic loss of n rows, p columns and t scores is not tried; empty if it is."""
+    if p > _MAX_COLUMNS:
+        return f"more than {_MAX_COLUMNS} columns"
+    if n * p > _MAX_FEATURES:
+        return f"n p is above {_MAX_FEATURES:.1e}"
+    return f"n p t is above {_MAX_WORK:.1e}" if n * p * t > _MAX_WORK else ""
+
+
+def compare_losses(
+    logistic: float,
+    split: Split,
+    n_scores: int,
+    *,
+    alpha: float | None,
+    intercept: bool,
+    signs: Floats,
+) -> list[Tried]:
+    """The rows of ridge and logistic: the lower log loss on validation rows is chosen.
+
+    Both are fitted on the training rows with their best alpha, or the one that is given; ridge
+    with its best temperature. The logistic loss is chosen if it is at least 1% lower.
+
+    Parameters
+    ----------
+    logistic : float, the log loss of the logistic loss on the validation rows
+    split : Split
+    n_scores : int
+    alpha : float, or None for the best
+    intercept : bool
+    signs : (p,), of the feature map
+    """
+    ridge = _ridge_log_loss(split, n_scores, alpha, intercept, signs)
+    tried = [Tried("loss", "ridge", ridge, _JUDGE), Tried("loss", "logistic", logistic, _JUDGE)]
+    return marked(tried, tried[int(logistic < (1 - _TIE) * ridge)])
+
+
+def _ridge_log_loss(
+    split: Split, n_scores: int, alpha: float | None, intercept: bool, signs: Floats
+) -> float:
+    """The lowest log loss of ridge on the validation rows; infinite if no alpha can be solved."""
+    training, validation = split.training, split.validation
+    targets = training.targets(indicators(training.y, n_scores))
+    sums = ridge_sums(targets, Checkpoint.none(), len(signs), n_scores)
+    system = sums.system(intercept=intercept, signs=signs, copy=False)
+    alphas = penalties(system.scale, training.Z.dtype) if alpha is None else np.array([alpha])
+    path = RidgePath(system)
+    centred = np.asarray(validation.Z, dtype=np.float64) - system.feature_mean
+    scores = []
+    for value in alphas:
+        try:
+            predicted = centred @ path.weights(float(value)) + system.target_mean
+        except np.linalg.LinAlgError:
+            continue
+        scores.append(log_loss(predicted, validation.y, validation.mass, split.n_validation))
+    return min(scores, default=np.inf)

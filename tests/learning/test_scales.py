@@ -1,0 +1,86 @@
+"""Length scales learned from targets."""
+
+import numpy as np
+import pytest
+
+import quadfeat as qf
+from quadfeat.learning.scales import _value, learn_scale, learn_scales
+from quadfeat.learning.task import Task
+from quadfeat.numerics.blas import one_thread
+
+KERNELS = {
+    "gaussian": qf.Gaussian(),
+    "laplacian": qf.Laplacian(),
+    "cauchy": qf.Cauchy(),
+    "matern-1/2": qf.Matern(0.5, product=True),
+    "matern-3/2": qf.Matern(1.5, product=True),
+    "matern-5/2": qf.Matern(2.5, product=True),
+    "matern-1.7": qf.Matern(1.7, product=True),
+    "isotropic-1/2": qf.Matern(0.5),
+    "isotropic-3/2": qf.Matern(1.5),
+    "isotropic-2.2": qf.Matern(2.2),
+}
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    with one_thread():
+        yield
+
+
+@pytest.fixture
+def task(rng):
+    X = rng.normal(size=(400, 6))
+    y = np.sin(2 * X[:, 0]) + 0.5 * X[:, 1] ** 2 + 0.1 * rng.normal(size=400)
+    return Task.of(X, y[:, None], np.ones(400))
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_the_gradient_of_the_evidence_is_right(kernel, d, rng):
+    X, Y = rng.normal(size=(60, d)), rng.normal(size=(60, 2))
+    task = Task(X, Y, rng.uniform(0.5, 2.0, size=60), n_landmarks=12)
+    at = np.append(rng.normal(scale=0.3, size=d) - 0.5, -2.0)
+
+    def value(at):
+        return _value(kernel.with_lengths(np.exp(at[:-1])), task, float(at[-1]))
+
+    _, slopes, by_noise = value(at)
+    h = 1e-5
+    steps = h * np.eye(d + 1)
+    differences = [(value(at + e)[0] - value(at - e)[0]) / (2 * h) for e in steps]
+    np.testing.assert_allclose(np.append(slopes, by_noise), differences, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", [name for name in KERNELS if name.endswith(("n", "y", "/2"))])
+def test_columns_that_matter_get_the_shortest_scales(name, task):
+    kernel = KERNELS[name]  # without Bessel functions, which take seconds
+    found = learn_scales(kernel, task)
+    assert set(np.argsort(found.log_inverse)[-2:]) == {0, 1}
+    one = learn_scale(kernel, task)
+    assert np.ndim(one.kernel.gamma) == 0
+    assert found.value < one.value
+
+
+def test_units_and_origins_of_columns_do_not_matter_to_scales_per_column(task, rng):
+    units, origin = 10.0 ** rng.uniform(-3, 3, size=6), rng.normal(size=6)
+    moved = Task(task.X * units + origin, task.Y, task.weight)
+    one, other = (learn_scales(qf.Gaussian(), each) for each in (task, moved))
+    np.testing.assert_allclose(other.kernel.gamma * units**2, one.kernel.gamma, rtol=1e-2)
+
+
+def test_a_constant_column_and_a_constant_target_are_no_trouble(task):
+    X = np.column_stack([task.X, np.full(400, 3.0)])
+    Y = np.column_stack([task.Y, np.ones(400)])
+    found = learn_scales(qf.Gaussian(), Task.of(X, Y, task.weight))
+    assert np.isfinite(found.kernel.gamma).all()
+    assert found.log_inverse[-1] == -8.0
+    assert not Task.of(X, np.ones((400, 1)), task.weight).can_learn
+
+
+def test_useless_columns_come_back_if_another_minimum_needs_them(rng):
+    # A product of columns: while one of them is given up, the others explain nothing.
+    X = rng.normal(size=(1500, 12))
+    y = np.sin(1.5 * X[:, 0]) * np.cos(1.5 * X[:, 1]) * (1 + X[:, 2]) + 0.05 * rng.normal(size=1500)
+    found = learn_scales(qf.Gaussian(), Task.of(X, y[:, None], np.ones(1500)))
+    assert set(np.argsort(found.log_inverse)[-3:]) == {0, 1, 2}

@@ -1,0 +1,76 @@
+"""The kernel that models choose: family, scales, metric."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes, make_friedman1
+
+import quadfeat as qf
+
+
+def chosen(model):
+    return next(each.value for each in model.tuning_ if each.parameter == "kernel" and each.chosen)
+
+
+def test_columns_of_noise_are_ignored(rng):
+    X = rng.uniform(-1, 1, size=(1500, 12))
+    y = np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.05 * rng.normal(size=1500)
+    model = qf.KernelRegressor(qf.KernelFeatures(n_components=128)).fit(X[:1200], y[:1200])
+    assert "a scale per column" in chosen(model) or "a metric" in chosen(model)
+    assert model.score(X[1200:], y[1200:]) > 0.98
+    assert set(np.argsort(model.feature_importances_)[-3:]) == {0, 1, 2}
+    assert model.feature_importances_.sum() == pytest.approx(1)
+
+
+def test_a_rotated_function_gets_a_metric(rng):
+    X = rng.normal(size=(1600, 6))
+    y = np.sin(2 * X @ np.array([1.0, 1.0, -1.0, 1.0, -1.0, 1.0]) / np.sqrt(6))
+    model = qf.KernelRegressor(qf.KernelFeatures(n_components=128)).fit(X, y)
+    assert chosen(model) == "Gaussian, a metric"
+
+
+def test_a_rough_function_gets_a_rough_kernel(rng):
+    X = rng.uniform(-1, 1, size=(1500, 2))
+    y = np.sign(np.sin(4 * X[:, 0])) + np.abs(X[:, 1])
+    model = qf.KernelRegressor(qf.KernelFeatures(n_components=128)).fit(X, y)
+    assert chosen(model).startswith(("Laplacian", "Matern 1.5"))
+
+
+def test_pure_noise_gets_the_simplest_kernel(rng):
+    for n in (150, 1100):
+        X, y = rng.normal(size=(n, 5)), rng.normal(size=n)
+        model = qf.KernelRegressor(qf.KernelFeatures(n_components=64)).fit(X, y)
+        assert "one scale" in chosen(model)
+
+
+def test_other_maps_choose_among_gaussian_kernels_only(rng):
+    X = rng.uniform(-1, 1, size=(300, 2))
+    model = qf.KernelRegressor(qf.HermiteMercer(n_components=64)).fit(X, np.abs(X[:, 0]))
+    tried = [each.value for each in model.tuning_ if each.parameter == "kernel"]
+    assert tried and all(value.startswith("Gaussian") for value in tried)
+
+
+@pytest.mark.parametrize("n", [90, 1200])
+def test_more_columns_do_not_make_the_default_worse(n):
+    X, y = make_friedman1(n + 500, n_features=5, noise=1.0, random_state=0)
+    errors = [
+        np.mean((qf.KernelRegressor(features).fit(X[:n], y[:n]).predict(X[n:]) - y[n:]) ** 2)
+        for features in (qf.KernelFeatures(n_components=p) for p in (256, 1024))
+    ]
+    assert errors[1] < 1.05 * errors[0]
+
+
+def test_importances_are_those_of_each_column_for_classes_too(rng):
+    X = rng.normal(size=(400, 4)) * [1.0, 1.0, 1.0, 100.0]
+    y = np.digitize(X[:, 1], [-0.5, 0.5])
+    model = qf.KernelClassifier(qf.KernelFeatures(n_components=64)).fit(X, y)
+    assert model.feature_importances_.shape == (4,)
+    assert np.argmax(model.feature_importances_) == 1
+
+
+def test_a_model_keeps_what_it_learned_when_saved(tmp_path):
+    X, y = load_diabetes(return_X_y=True)
+    model = qf.KernelRegressor(qf.KernelFeatures(qf.Gaussian("learned"), n_components=64)).fit(X, y)
+    qf.save(model, tmp_path / "model.qf")
+    again = qf.load(tmp_path / "model.qf")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    np.testing.assert_array_equal(again.feature_importances_, model.feature_importances_)
