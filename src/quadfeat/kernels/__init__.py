@@ -3,8 +3,8 @@
 - `base`: the class `Kernel`, which others derive from, the `Group`s of axes it sums over, and
   `WithMetric`, the change of coordinates of a kernel with a metric
 - `metric`: the check of a metric, and the refusal of kernels that keep columns apart
-- `stationary`: kernels by a formula: Gaussian, Laplacian, Cauchy, Matern
-- `radial`: functions of the distance that kernels share
+- `stationary`: kernels by a formula: Gaussian, Laplacian, Cauchy; `matern`: Matern
+- `radial`: loops over pairs of rows that kernels share
 - `spectral`: kernels by a density: Spectral, and Smoothed
 - `composite`: sums, products and multiples of kernels
 - `subsets`: sums over subsets of axes: Anova, Convolution

@@ -15,7 +15,8 @@ rows is never held.
 - `validation`: `Split`, a sample as training and validation rows; `loss_choice`: ridge or logistic
 - `tuning`: penalties to try, and which one is best; `Tried`, a value and its score; `Tuning`, a
   table of them
-- `kernel_learning`: choice of the bandwidth; `centring`: columns that lie far from 0
+- `kernel_learning`: choice of the kernel; `contenders`: what each family learns from targets
+- `centring`: columns that lie far from 0
 - `calibration`: scores to probabilities; `derivatives`: gradients by the rows
 """
 

@@ -7,6 +7,7 @@
 - `lbfgs`: a descent that asks for one gradient at a time and can be stored
 - `factorisations`: Cholesky and other factors of symmetric matrices, and solves with them
 - `principal_frame`: mean and scatter of rows, principal directions, and which rows are far out
+- `evidence`: the likelihood of targets by landmarks, and its derivatives
 - `distances`: squared distances between rows; `linear_map`: rows multiplied by a matrix
 - `best_first`: the largest products of one factor per axis, in order
 - `blas`: BLAS on one thread, and large products shared among our own threads
