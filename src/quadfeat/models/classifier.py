@@ -225,6 +225,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
             self._stream(data, summary, self._encoded, keep=True),
             checkpoint,
             tolerance=self._tolerance(summary),
+            enough=AUTO_TOLERANCE if self.loss == "auto" else 0.0,
         )
         self.coef_, self.intercept_ = np.ascontiguousarray(W.T), b
 

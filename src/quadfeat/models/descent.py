@@ -49,8 +49,12 @@ def fit_loss(
     tolerance: float,
     max_passes: int = _MAX_PASSES,
     curved: Curvature | None = None,
+    enough: float = 0.0,
 ) -> tuple[Floats, Floats, int]:
     """Minimise a loss over a stream: W (p, t), b (t,) and the number of passes.
+
+    A warning if the passes end before the tolerance is reached, unless the decrease that is left
+    is predicted to be less than the share `enough` of the loss.
 
     The first metric is the inverse of c Z'WZ + alpha I, c the loss's curvature; `curved` saves
     the pass that it takes. With a rank, the full solution is truncated by its singular value
@@ -62,7 +66,9 @@ def fit_loss(
     if curved is None:
         curved = Curvature.of_stream(stream, checkpoint, shape[0], intercept=intercept)
     metric = curved.metric(objective.loss, shape[1], alpha)
-    descent = _Descent(LOSSES[objective.loss], stream, checkpoint, alpha, tolerance, max_passes)
+    descent = _Descent(
+        LOSSES[objective.loss], stream, checkpoint, alpha, tolerance, max_passes, enough
+    )
     full = Weights(*shape, rank=None, intercept=intercept)
     theta = checkpoint.lasting.get("full")
     if theta is None:
@@ -169,6 +175,7 @@ class _Descent:
     alpha: float
     tolerance: float
     max_passes: int
+    enough: float
     passes: int = 0
 
     def run(
@@ -188,7 +195,8 @@ class _Descent:
             value, slope = weights.penalty(descent.trial, self.alpha)
             descent.tell(sums.value + value, sums.gradient + slope)
         self.passes += descent.passes
-        if not descent.converged and self.max_passes == _MAX_PASSES:
+        reached = descent.converged or descent.shortfall <= self.enough
+        if not reached and self.max_passes == _MAX_PASSES:
             warnings.warn(
                 f"the loss was not at its minimum after {descent.passes} passes (alpha="
                 f"{self.alpha:g}); a larger alpha or standardised columns help",

@@ -57,6 +57,11 @@ class LBFGS:
         self._steps: list[Floats] = []
         self._changes: list[Floats] = []
 
+    @property
+    def shortfall(self) -> float:
+        """The decrease that the quadratic model still predicts, as a share of the value."""
+        return -0.5 * self._slope / max(abs(self.value), np.finfo(float).tiny)
+
     def tell(self, value: float, gradient: Floats) -> None:
         """Take the value and gradient at `trial`; set the next `trial`, or `done`."""
         self.passes += 1
@@ -66,8 +71,6 @@ class LBFGS:
             self._shorten(value)
         if self.passes >= self._max_passes:
             self.done = True
-            near = -0.5 * self._slope <= _STALLED * abs(self.value)
-            self.converged = self.converged or near
         self.trial = self.best + self._step * self._direction
 
     def _is_lower(self, value: float, gradient: Floats) -> bool:
