@@ -74,3 +74,31 @@ def test_a_model_keeps_what_it_learned_when_saved(tmp_path):
     again = qf.load(tmp_path / "model.qf")
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     np.testing.assert_array_equal(again.feature_importances_, model.feature_importances_)
+
+
+def test_importances_of_a_sum_are_its_coefficients_in_any_units(rng):
+    X = rng.normal(size=(400, 2))
+    y = X[:, 0] + 2 * X[:, 1]
+    for units in ([1.0, 1.0], [1.0, 100.0]):
+        features = qf.HermiteMercer(qf.Gaussian(1e-2 / np.square(units)), n_components=32)
+        model = qf.KernelRegressor(features).fit(X * units, y)
+        expected = X.std(axis=0) * [1.0, 2.0]
+        np.testing.assert_allclose(model.feature_importances_, expected / expected.sum(), atol=1e-3)
+
+
+def test_order_copies_and_weights_do_not_change_the_kernel_that_validation_rows_choose(rng):
+    X = rng.uniform(-1, 1, size=(1100, 3))
+    y = np.sin(3 * X[:, 0]) + 0.1 * rng.normal(size=1100)
+    order = rng.permutation(1100)
+    kernels = [
+        qf.KernelRegressor(qf.KernelFeatures(n_components=32)).fit(*rows).features_.kernel_
+        for rows in (
+            (X, y),
+            (X[order], y[order]),
+            (X, y, np.full(1100, 3.0)),
+            (np.repeat(X, 2, axis=0), np.repeat(y, 2)),
+        )
+    ]
+    at = X[:50]
+    for other in kernels[1:]:
+        np.testing.assert_allclose(other(at), kernels[0](at), rtol=1e-6)
