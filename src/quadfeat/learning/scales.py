@@ -6,27 +6,43 @@ import numpy as np
 
 from .._typing import Floats
 from ..numerics.evidence import evidence
-from .task import LOG_LENGTHS, Learned, Learner, Task, minimise
+from .task import LOG_LENGTHS, Learned, Learner, Objective, Task, minimise
 
 _STARTS = (0.0, 1.0)  # log inverse length scales beyond one length scale for a typical distance
 _STEPS = 50
+_LAST_STEPS = 6  # on all rows, from what fewer rows found
 _REVIVED = -2.0  # log inverse length scale that useless columns are set to, once
 _USELESS = -5.5  # log inverse length scale below which a column is left out of later searches
 
 
-def learn_scale(kernel: Learner, task: Task) -> Learned:
-    """One length scale for all columns, with the highest likelihood."""
+def learn_scale(kernel: Learner, task: Task, *, start: Learned | None = None) -> Learned:
+    """One length scale for all columns, with the highest likelihood.
+
+    Searched for on fewer rows, from three starts or from that of another kernel, `start`, and then
+    refined on all of them.
+    """
     spread = float(np.sqrt(np.mean(task.spread[task.columns] ** 2))) if task.columns.any() else 1.0
 
     def scaled(theta: Floats) -> Learner:
         return kernel.with_lengths(float(np.exp(theta[0])) / spread)
 
-    def value(theta: Floats, log_noise: float) -> tuple[float, Floats, float]:
-        found, slopes, by_noise = _value(scaled(theta), task, log_noise)
-        return found, slopes.sum(keepdims=True), by_noise
+    def objective(task: Task) -> Objective:
+        def value(theta: Floats, log_noise: float) -> tuple[float, Floats, float]:
+            found, slopes, by_noise = _value(scaled(theta), task, log_noise)
+            return found, slopes.sum(keepdims=True), by_noise
 
-    starts = [np.array([_first(kernel, task) + shift]) for shift in (-1.0, *_STARTS)]
-    best = minimise(value, starts, steps=_STEPS)
+        return value
+
+    first = _first(kernel, task)
+    if start is None:
+        starts = [np.array([first + shift]) for shift in (-1.0, *_STARTS)]
+        best = minimise(objective(task.smaller()), starts, steps=_STEPS)
+    else:  # as many length scales between typical rows
+        starts = [first + start.log_inverse[:1] - _first(start.kernel, task)]
+        best = minimise(objective(task.smaller()), starts, steps=_STEPS, log_noise=start.log_noise)
+    best = minimise(
+        objective(task), [best.log_inverse], steps=_LAST_STEPS, log_noise=best.log_noise
+    )
     theta = best.log_inverse
     return Learned(
         scaled(theta),
@@ -48,21 +64,19 @@ def learn_scales(
     the columns that are useless there.
     """
     d, n = task.X.shape[1], len(task.X)
-    kept = np.flatnonzero(task.columns)
-    lowest = np.full(d, LOG_LENGTHS[0])
-
-    def scaled(theta: Floats) -> Learner:
-        full = lowest.copy()
-        full[kept] = theta
-        return kernel.with_lengths(np.exp(full) / task.spread)
+    useful = task.columns if start is None else task.columns & (start.log_inverse > _USELESS)
+    kept = np.flatnonzero(useful if useful.any() else task.columns)
+    spread = task.spread[kept]
+    # What is left out has length scales at their bound: factors of 1.
+    fewer = Task(task.X[:, kept], task.Y, task.weight, task.n_landmarks)
 
     def value(theta: Floats, log_noise: float) -> tuple[float, Floats, float]:
-        found, slopes, by_noise = _value(scaled(theta), task, log_noise)
+        scaled = kernel.with_lengths(np.exp(theta) / spread)
+        found, slopes, by_noise = _value(scaled, fewer, log_noise)
         prior = np.exp(theta) / n
-        return found + float(prior.sum()), slopes[kept] + prior, by_noise
+        return found + float(prior.sum()), slopes + prior, by_noise
 
     if start is not None:
-        kept = kept[start.log_inverse[kept] > _USELESS]
         starts = [start.log_inverse[kept]]
     else:
         starts = [np.full(len(kept), _first(kernel, task) + shift) for shift in _STARTS]
@@ -72,10 +86,10 @@ def learn_scales(
         again = np.maximum(best.log_inverse, _REVIVED)
         second = minimise(value, [again], steps=steps // 2, log_noise=best.log_noise)
         best = min(best, second, key=lambda minimum: minimum.value)
-    log_inverse = lowest.copy()
+    log_inverse = np.full(d, LOG_LENGTHS[0])
     log_inverse[kept] = best.log_inverse
     return Learned(
-        scaled(best.log_inverse),
+        kernel.with_lengths(np.exp(log_inverse) / task.spread),
         best.value,
         log_inverse,
         best.log_noise,

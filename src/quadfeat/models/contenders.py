@@ -14,7 +14,8 @@ from ..learning.task import Learned, Task
 
 # Kernels to choose among; products of one-dimensional ones, so that each has grids too.
 FAMILIES = (Gaussian(), Matern(2.5, product=True), Matern(1.5, product=True), Laplacian())
-_MOST_AXES = 32  # columns beyond which only the Gaussian kernel is learned quickly
+_MOST_AXES = 32  # columns beyond which Matern kernels are slow to learn,
+_MOST_ROUGH = 128  # and beyond which Laplacian ones are
 _MOST_MIXED = 32  # columns, at most, of a metric
 
 ONE = "one scale"
@@ -50,8 +51,9 @@ class Field:
 
     def families(self, task: Task) -> tuple[GammaKernel, ...]:
         """Kernels to choose among for the columns of a task."""
-        few = self.all_families and task.n_columns <= _MOST_AXES
-        return FAMILIES if few else FAMILIES[:1]
+        if not self.all_families or task.n_columns > _MOST_ROUGH:
+            return FAMILIES[:1]
+        return FAMILIES if task.n_columns <= _MOST_AXES else (FAMILIES[0], FAMILIES[-1])
 
     def with_metric(self, task: Task) -> bool:
         """Whether a metric is learned."""
@@ -67,7 +69,7 @@ def contenders(
     field: Field, task: Task, tick: Callable[[], None] = lambda: None
 ) -> list[Contender]:
     """What each family learns from a task, simple kernels first; `tick` is called after each."""
-    quick, d = task.smaller(), task.n_columns
+    d = task.n_columns
     found: list[Contender] = []
 
     def add(kind: GammaKernel, scaling: str, learned: Learned, n_learned: int) -> None:
@@ -75,8 +77,10 @@ def contenders(
         tick()
 
     first, *others = field.families(task)
-    for kind in (first, *others):
-        add(kind, ONE, learn_scale(kind, quick), 1)
+    one = learn_scale(first, task)
+    add(first, ONE, one, 1)
+    for kind in others:
+        add(kind, ONE, learn_scale(kind, task, start=one), 1)
     if d < 2:
         return found
     gaussian = learn_scales(first, task)

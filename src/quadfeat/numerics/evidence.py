@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg import cholesky, lapack, solve_triangular
 
 from .._typing import Floats
 
@@ -52,7 +52,7 @@ def evidence(
     gram = Z.T @ Z
     gram[np.diag_indices(m)] += noise
     factor = cholesky(gram, lower=True, check_finite=False)
-    inverse = cho_solve((factor, True), np.eye(m), check_finite=False)
+    inverse = _inverse(factor)
     v = inverse @ (Z.T @ targets)
     residual = targets - Z @ v
     total = np.square(targets).sum(axis=0)
@@ -65,15 +65,15 @@ def evidence(
     )
     # By Z: t Z inverse - residual (freedom / squares) v', orthogonal to the constant. By cross it
     # is that times L^-1; as Z Z' = cross between^-1 cross', a change of `between` acts like half of
-    # one of `cross`, through Z'(by Z), for which Z'residual = noise v is known.
-    pull = solve_triangular(root, v * (freedom / squares), lower=True, trans=1, check_finite=False)
-    push = solve_triangular(root, t * inverse, lower=True, trans=1, check_finite=False).T
+    # one of `cross`, through Z'(by Z), with Z'Z inverse = I - noise inverse, Z'residual = noise v.
+    inverse_root = solve_triangular(root, np.eye(m), lower=True, check_finite=False)
+    pull = inverse_root.T @ (v * (freedom / squares))
+    push = (t * inverse) @ inverse_root
     by_cross = Z @ push
     by_cross -= residual @ pull.T
     by_cross *= root_weight[:, None]
-    gram[np.diag_indices(m)] -= noise
-    half = gram @ push - (noise * v) @ pull.T
-    by_landmarks = -0.5 * solve_triangular(root, half, lower=True, trans=1, check_finite=False)
+    half = t * inverse_root - noise * (push + v @ pull.T)
+    by_landmarks = -0.5 * (inverse_root.T @ half)
     unit = n * t
     return Evidence(
         float(value / unit),
@@ -81,3 +81,9 @@ def evidence(
         (by_landmarks + by_landmarks.T) / (2 * unit),
         float(by_noise * noise / unit),
     )
+
+
+def _inverse(factor: Floats) -> Floats:
+    """(F F')^-1 of a lower triangular F."""
+    lower, _ = lapack.dpotri(factor, lower=True)
+    return np.asarray(np.tril(lower) + np.tril(lower, -1).T)
