@@ -24,7 +24,8 @@ _COLUMNS = 1024  # of the maps that are compared, at most
 _FEW_COLUMNS = 256  # of maps that compare scalings of one family
 _MARGIN = 0.005  # share by which a less simple kernel must be better,
 _ERRORS = 1.5  # and standard errors
-_FACTORS = (0.7, 1.4)  # of all length scales of the best kernel, tried last
+_FACTORS = (0.7, 1.4)  # of all length scales of the best kernel, tried last,
+_MOST_STEPS = 4  # times, for as long as that is better
 
 
 class Sample(NamedTuple):
@@ -57,7 +58,7 @@ def choose_kernel(
     `contenders` learns from some rows, by likelihood, and is judged on others: by the squared
     error of a ridge fit of `features`, each row left out in turn. With fewer than 1,000 rows all
     learn from all rows, and the likelihood decides, less log(n) / 2 per learned number (Schwarz,
-    1978); a metric then has too many.
+    1978), more if the targets have heavy tails; a metric then has too many.
     """
     task = sample.task()
     median = Gaussian("median").resolve(task.X)  # which refuses distances that underflow
@@ -76,11 +77,25 @@ def _by_likelihood(sample: Sample, field: Field, *, verbose: bool) -> tuple[Kern
     task = sample.task()
     steps = Steps("kernel", field.size(task), verbose=verbose)
     found = contenders(field, task, steps.done)
-    penalty = np.log(len(task.X)) / (2 * task.Y.size)
-    scores = np.array([each.learned.value + penalty * each.n_learned for each in found])
+    penalty = _dispersion(task) * np.log(len(task.X)) / (2 * task.Y.size)
+    family = found[0].family  # any other is one more thing to learn
+    sizes = np.array([each.n_learned + (each.family != family) for each in found])
+    scores = np.array([each.learned.value for each in found]) + penalty * sizes
     best = int(np.argmin(scores))  # the first of equals, which is the simplest
     judge = f"negative log likelihood per row, of {len(task.X)}, and a penalty per learned number"
     return found[best].kernel, _table(found, scores, best, judge)
+
+
+def _dispersion(task: Task) -> float:
+    """How much more a log likelihood varies than that of normal targets, at least 1.
+
+    By their fourth moment: with a rare class or outliers a few rows make most of the likelihood.
+    A penalty times this is that of quasi-likelihoods (Burnham and Anderson, 2002).
+    """
+    weight = task.weight / task.weight.sum()
+    centred = task.Y - weight @ task.Y
+    kurtosis = (weight @ centred**4) / (weight @ centred**2) ** 2
+    return max(1.0, float(np.mean(kurtosis - 1) / 2))
 
 
 def _by_validation(
@@ -96,7 +111,7 @@ def _by_validation(
     task = sample.at(slice(n_learned)).task()
     judge = _Judge(features, sample, n_learned)
     families = len(field.families(task))
-    total = 2 * field.size(task) + families + 1 + len(_FACTORS)
+    total = 2 * field.size(task) + families + 2
     steps = Steps("kernel", total, verbose=verbose)
     found = contenders(field, task, steps.done)
     finals = [found[0]]
@@ -117,18 +132,32 @@ def _by_validation(
     best = judge.simplest_of_the_best(errors)
     text = f"squared error of {len(judge.weight)} validation rows"
     tried = _table(finals, [judge.mean(each) for each in errors], best, text)
-    kernel, lowest, factor = finals[best].kernel, errors[best], 1.0
+    kernel = finals[best].kernel
     assert isinstance(kernel, GammaKernel)
-    factors = []
-    for value in _FACTORS:
-        other = judge.errors(kernel.stretched(value), _COLUMNS)
-        factors.append(Tried("factor of length scales", value, judge.mean(other), text))
-        if judge.simplest_of_the_best([lowest, other]):
-            lowest, factor = other, value
-        steps.done()
-    factors.insert(1, Tried("factor of length scales", 1.0, judge.mean(errors[best]), text))
-    chosen = next(each for each in factors if each.value == factor)
-    return kernel.stretched(factor), tried + marked(factors, chosen, (_FACTORS[0], _FACTORS[-1]))
+    factor, factors = _best_factor(judge, kernel, errors[best], text)
+    steps.done()
+    return kernel.stretched(factor), tried + factors
+
+
+def _best_factor(
+    judge: _Judge, kernel: GammaKernel, lowest: Floats, text: str
+) -> tuple[float, list[Tried]]:
+    """The factor of all length scales with the lowest error, in steps from 1, and all tried."""
+    factor, tried = 1.0, [Tried("factor of length scales", 1.0, judge.mean(lowest), text)]
+    for step in _FACTORS:
+        for power in range(1, _MOST_STEPS + 1):
+            value = step**power
+            errors = judge.errors(kernel.stretched(value), _COLUMNS)
+            tried.append(Tried("factor of length scales", value, judge.mean(errors), text))
+            if not judge.simplest_of_the_best([lowest, errors]):
+                break
+            lowest, factor = errors, value
+        if factor != 1:
+            break
+    tried.sort(key=lambda each: float(each.value))
+    chosen = next(each for each in tried if each.value == factor)
+    shortest, longest = (step**_MOST_STEPS for step in _FACTORS)
+    return factor, marked(tried, chosen, (shortest, longest))
 
 
 def _table(
@@ -154,6 +183,8 @@ class _Judge:
     def __init__(self, features: FeatureMap, sample: Sample, n_learned: int) -> None:
         self._features, self._sample = features, sample
         self._rows = slice(n_learned, n_learned + _VALIDATION)
+        # Landmarks among the rows that judge would fit these better than new rows.
+        self._others = np.delete(sample.X, self._rows, axis=0)
         self.weight = sample.weight[self._rows]
 
     def mean(self, errors: Floats) -> float:
@@ -173,7 +204,7 @@ class _Judge:
     def errors(self, kernel: Kernel, columns: int) -> Floats:
         """Squared errors of the rows, summed over targets in their units, (n,)."""
         sample = self._sample
-        fitted = self._features.lighter(kernel, columns).fit(sample.X)
+        fitted = self._features.lighter(kernel, columns).fit(self._others)
         sums = NormalSums(fitted.n_columns_, sample.Y.shape[1])
         for start in range(0, len(sample.X), 2048):
             some = sample.at(slice(start, start + 2048))
