@@ -84,3 +84,20 @@ def test_useless_columns_come_back_if_another_minimum_needs_them(rng):
     y = np.sin(1.5 * X[:, 0]) * np.cos(1.5 * X[:, 1]) * (1 + X[:, 2]) + 0.05 * rng.normal(size=1500)
     found = learn_scales(qf.Gaussian(), Task.of(X, y[:, None], np.ones(1500)))
     assert set(np.argsort(found.log_inverse)[-3:]) == {0, 1, 2}
+
+
+@pytest.mark.parametrize("name", ["laplacian", "matern-5/2"])
+def test_one_scale_is_the_same_from_another_kernel_as_from_three_starts(name, task):
+    gaussian = learn_scale(qf.Gaussian(), task)
+    one, other = (learn_scale(KERNELS[name], task, start=start) for start in (None, gaussian))
+    assert other.value == pytest.approx(one.value, abs=1e-3)
+    assert other.log_inverse[0] == pytest.approx(one.log_inverse[0], abs=0.1)
+
+
+def test_columns_that_are_useless_to_one_kernel_are_left_to_others_as_they_are(task):
+    start = learn_scales(qf.Gaussian(), task)
+    useless = start.log_inverse < -5.5
+    assert useless.any()
+    found = learn_scales(qf.Laplacian(), task, start=start)
+    assert (found.log_inverse[useless] == -8.0).all()
+    assert (found.log_inverse[~useless] > -8.0).any()

@@ -5,6 +5,8 @@ import pytest
 from sklearn.datasets import load_diabetes, make_friedman1
 
 import quadfeat as qf
+from quadfeat.models.kernel_learning import Sample, _best_factor, _Judge
+from quadfeat.numerics.blas import one_thread
 
 
 def chosen(model):
@@ -40,6 +42,40 @@ def test_pure_noise_gets_the_simplest_kernel(rng):
         X, y = rng.normal(size=(n, 5)), rng.normal(size=n)
         model = qf.KernelRegressor(qf.KernelFeatures(n_components=64)).fit(X, y)
         assert "one scale" in chosen(model)
+
+
+@pytest.mark.parametrize("trouble", ["outliers", "a rare class"])
+def test_a_few_rows_do_not_choose_the_kernel_of_all(trouble, rng):
+    X = rng.normal(size=(200, 4))
+    if trouble == "outliers":
+        y = X[:, 0] + 0.5 * rng.normal(size=200)
+        y[:4] += 30.0
+        model = qf.KernelRegressor().fit(X, y)
+    else:
+        model = qf.KernelClassifier(loss="ridge").fit(X, np.arange(200) < 5)
+    assert chosen(model) == "Gaussian, one scale"
+
+
+def test_rows_that_judge_a_kernel_are_not_landmarks_of_its_map(rng):
+    X = rng.normal(size=(1200, 3))
+    judge = _Judge(qf.KernelFeatures(), Sample(X, X[:, :1], np.ones(1200), counts=True), 900)
+    judging = {tuple(row) for row in X[900:]}
+    assert len(judge.weight) == len(judging) == 300
+    assert not judging & {tuple(row) for row in judge._others}
+
+
+@pytest.mark.parametrize(("gamma", "edge"), [(0.03, True), (1.0, False)])
+def test_factors_of_length_scales_go_on_for_as_long_as_they_help(gamma, edge, rng):
+    X = rng.uniform(-1, 1, size=(1200, 2))
+    Y = np.sin(6 * X[:, :1]) * np.sin(6 * X[:, 1:]) + 0.1 * rng.normal(size=(1200, 1))
+    sample = Sample(X, Y, np.ones(1200), counts=True)
+    judge, kernel = _Judge(qf.KernelFeatures(), sample, 600), qf.Laplacian(gamma)
+    with one_thread():
+        factor, tried = _best_factor(judge, kernel, judge.errors(kernel, 1024), "")
+    assert factor < 0.7
+    assert [(each.value, each.edge) for each in tried if each.chosen] == [(factor, edge)]
+    values = [each.value for each in tried]
+    assert values == sorted(values) and values[-1] == 1.0
 
 
 def test_other_maps_choose_among_gaussian_kernels_only(rng):
