@@ -9,7 +9,7 @@ ENGINE := CMakeLists.txt $(wildcard $(addprefix src/quadfeat/_engine/cpp/,*.cpp 
 # Fits run BLAS on one thread, so tests share the processors among processes.
 PYTEST := $(BIN)/pytest --numprocesses=auto --maxprocesses=4
 
-.PHONY: demo test test-long lint bench accuracy training tables clean
+.PHONY: demo test test-long lint bench accuracy training tables effects clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/quadfeat demo
@@ -38,6 +38,10 @@ training: $(VENV)/dev.stamp
 # `make tables BEFORE=PYTHON` also runs the version that this interpreter has installed.
 tables: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/tables.py $(if $(BEFORE),--before $(BEFORE))
+
+# `make effects PEERS=PYTHON` also runs EBM and pyGAM, by an interpreter with interpret and pygam.
+effects: $(VENV)/dev.stamp
+	$(BIN)/python benchmarks/effects.py $(if $(PEERS),--peers $(PEERS))
 
 include sanitize.mk
 

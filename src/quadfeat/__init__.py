@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .models.regressor import KernelRegressor as KernelRegressor
     from .plotting.displays import CompareDisplay as CompareDisplay
     from .plotting.displays import ErrorDisplay as ErrorDisplay
+    from .plotting.effects import EffectsDisplay as EffectsDisplay
     from .rules.rule import Rule as Rule
     from .storage import load as load
     from .storage import save as save
@@ -73,6 +74,7 @@ _HOMES = {
     "KernelRegressor": "models.regressor",
     "CompareDisplay": "plotting.displays",
     "ErrorDisplay": "plotting.displays",
+    "EffectsDisplay": "plotting.effects",
     "Rule": "rules.rule",
     "load": "storage",
     "save": "storage",

@@ -13,7 +13,7 @@ def blocks(path):
     return re.findall(r"```python\n(.*?)```", path.read_text(), flags=re.S)
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/cluster.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/cluster.md", "docs/effects.md"])
 def test_the_documents_code_runs(name, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     namespace = {}

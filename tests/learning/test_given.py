@@ -74,7 +74,7 @@ def test_parts_of_sums_and_products_do_not_learn(data):
     X, y = data
     for kernel in (
         qf.Gaussian("learned") + qf.Gaussian(1.0),
-        qf.Anova(qf.Laplacian("tuned"), subsets=[[0], [1]]),
+        qf.Anova(qf.Laplacian("tuned"), subsets=[[0], [1]]) + qf.Gaussian(1.0),
     ):
         with pytest.raises(ValueError, match=r"learned from targets.*sum or product"):
             qf.RandomFourier(kernel).fit(X, y)

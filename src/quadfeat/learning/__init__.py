@@ -4,6 +4,9 @@
 - `scales`: length scales of a kernel, one or one per column, by the likelihood of a sample
 - `metric`: a whole metric, from the length scales
 - `given`: the numbers of a kernel whose parameters say "tuned" or "learned"
+- `subsets`: the subsets of an ANOVA kernel, its weights and length scales; `screen` finds
+  candidates, `cosine_basis` makes kernels of few columns ridge regressions
+- `unrestricted`: what a kernel of all columns at once explains, for comparison
 - `targets`: targets of a map as columns of numbers
 
 The one rule: it knows kernels by what they can do (`task.Learner`), looks at a sample of rows only,
@@ -13,18 +16,25 @@ and fits no map. Which kind of kernel suits the data is up to the models.
 from .given import learned_from, learned_kernel
 from .metric import learn_metric
 from .scales import learn_scale, learn_scales
+from .subsets import LearnedSubsets, learn_lengths, learn_subsets
 from .targets import target_columns
-from .task import ROWS, Learned, Learner, Task
+from .task import ROWS, SUBSET_ROWS, Learned, Learner, Task
+from .unrestricted import unexplained_by_all
 
 __all__ = [
     "ROWS",
+    "SUBSET_ROWS",
     "Learned",
+    "LearnedSubsets",
     "Learner",
     "Task",
+    "learn_lengths",
     "learn_metric",
     "learn_scale",
     "learn_scales",
+    "learn_subsets",
     "learned_from",
     "learned_kernel",
     "target_columns",
+    "unexplained_by_all",
 ]

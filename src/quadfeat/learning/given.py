@@ -8,11 +8,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
+from .._typing import Floats
 from ..numerics.blas import on_one_thread
 from .metric import learn_metric
 from .scales import learn_scale, learn_scales
 from .targets import target_columns
-from .task import ROWS, Task
+from .task import ROWS, SUBSET_ROWS, Task
 
 
 def learned_kernel(kernel: Any, task: Task) -> Any:
@@ -46,6 +47,11 @@ def unlearned(kernel: Any) -> dict[str, Any]:
 @on_one_thread
 def learned_from(kernel: Any, X: Any, y: Any) -> Any:
     """`learned_kernel` for rows and targets as a map gets them, on a sample of the rows."""
+    return learned_kernel(kernel, Task.of(*sampled(kernel, X, y, ROWS)))
+
+
+def sampled(kernel: Any, X: Any, y: Any, most: int = SUBSET_ROWS) -> tuple[Floats, Floats, Floats]:
+    """Some rows at random, their targets as columns and their weights, for a kernel to learn."""
     if y is None:
         raise ValueError(
             f"{kernel!r} learns from targets: call fit(X, y); without targets use gamma='scale' or "
@@ -53,6 +59,6 @@ def learned_from(kernel: Any, X: Any, y: Any) -> Any:
         )
     n = X.shape[0]
     Y = target_columns(y, n)
-    some = np.random.default_rng(0).permutation(n)[:ROWS]
+    some = np.random.default_rng(0).permutation(n)[:most]
     rows = np.asarray(X[some].toarray() if sparse.issparse(X) else X[some], dtype=np.float64)
-    return learned_kernel(kernel, Task.of(rows, Y[some], np.ones(len(some))))
+    return rows, Y[some], np.ones(len(some))

@@ -13,6 +13,7 @@ from scipy.optimize import minimize
 from .._typing import Floats, Mask
 
 ROWS = 2000  # of the sample that are used
+SUBSET_ROWS = 8000  # the same, to choose subsets of columns
 LANDMARKS = 256
 LOG_LENGTHS = (-8.0, 4.0)  # bounds of the log inverse length scales, in units of the columns
 _LOG_NOISE = (-18.0, 9.0)  # bounds of the log of noise by signal

@@ -16,6 +16,9 @@ rows is never held.
 - `tuning`: penalties to try, and which one is best; `Tried`, a value and its score; `Tuning`, a
   table of them
 - `kernel_learning`: choice of the kernel; `contenders`: what each family learns from targets
+- `subset_choice`: the subsets of an ANOVA kernel, and what there is to tell about them
+- `effects`: a model as a sum of functions of few columns; `spline_parts`: splines, for what fewer
+  columns explain
 - `centring`: columns that lie far from 0
 - `calibration`: scores to probabilities; `derivatives`: gradients by the rows
 """
@@ -23,6 +26,7 @@ rows is never held.
 from .base import DTYPES, fit_keeping_checkpoint
 from .classifier import KernelClassifier
 from .descent import Curvature, Objective, fit_loss
+from .effects import EffectsSummary
 from .losses import Weights, indicators
 from .regressor import KernelRegressor
 from .ridge import Posterior, fit_ridge
@@ -33,6 +37,7 @@ from .tuning import Tried, Tuning
 __all__ = [
     "DTYPES",
     "Curvature",
+    "EffectsSummary",
     "KernelClassifier",
     "KernelRegressor",
     "NormalSums",

@@ -38,7 +38,7 @@ from ..maps.chooser import KernelFeatures
 from ..numerics.blas import on_one_thread
 from .centring import far_origin
 from .cluster import lazily, open_stream
-from .derivatives import DifferentiableModel
+from .effects import ExplainedModel
 from .kernel_learning import Sample, choose_kernel
 from .ridge import RidgeFit, Score, fit_ridge, ridge_sums
 from .ridge_sums import NormalSums, narrowed
@@ -53,7 +53,7 @@ _SAMPLE_WORK = 5e11  # multiply-adds to leave rows of the sample out in turn
 _PREDICTED = 2**25  # bytes of features at a time when predicting
 
 
-class KernelModel(DifferentiableModel, BaseEstimator):
+class KernelModel(ExplainedModel, BaseEstimator):
     """The base of both models: data in, the map, the ridge fit, checkpoints.
 
     `fit` and `partial_fit` both run `_fit`. A subclass says how targets are encoded and what is
@@ -390,7 +390,7 @@ class KernelModel(DifferentiableModel, BaseEstimator):
                 self.features_.write(some, Z)
                 yield Z
 
-    gradient = lazily(DifferentiableModel.gradient)
+    gradient, effects = lazily(ExplainedModel.gradient), lazily(ExplainedModel.effects)
 
     def _scores(self, X: Any) -> Floats:
         """z'W + b, (n, t)."""

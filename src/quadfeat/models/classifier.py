@@ -104,6 +104,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         `KernelRegressor`; of the loss "auto", the alphas of the chosen loss.
     n_passes_ : int, passes over the data of L-BFGS; not if `loss_` is "ridge"
     feature_importances_ : array (n_features_in_,), as for `KernelRegressor`, of the scores
+    effects_ : EffectsSummary, as for `KernelRegressor`, of the scores
     n_features_in_ : int, columns of X
     feature_names_in_ : array of str (n_features_in_,), only if the columns of X have names
 

@@ -10,12 +10,14 @@ from .._progress import Steps
 from .._typing import Floats, Matrix
 from ..kernels.base import Kernel
 from ..kernels.stationary import GammaKernel, Gaussian
+from ..kernels.subsets import Anova
 from ..learning.given import learned_kernel
 from ..learning.task import ROWS, Task
 from ..maps.base import FeatureMap
 from .contenders import ONE, Contender, Field, contenders
 from .ridge_path import RidgePath
 from .ridge_sums import NormalSums
+from .subset_choice import choose_subsets
 from .tuning import Tried, marked, penalties
 
 _FEW_ROWS = 1000  # below which likelihoods decide: too few rows to hold any out
@@ -62,6 +64,8 @@ def choose_kernel(
     """
     task = sample.task()
     median = Gaussian("median").resolve(task.X)  # which refuses distances that underflow
+    if isinstance(features.kernel, Anova):
+        return choose_subsets(features.kernel, sample.X, sample.Y, sample.weight)
     if features.kernel is not None:
         return learned_kernel(features.kernel, task), []
     if not task.can_learn:

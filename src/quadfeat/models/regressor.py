@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..data.blocks import Block
 from ..data.summary import Summary
 from ..maps.base import FeatureMap
 from ..numerics.blas import on_one_thread
+from ..numerics.factorisations import norms
 from .base import LEFT_OUT_FEATURES, MEAN_ROWS, KernelModel
 from .cluster import lazily
 from .ridge import Posterior, noise_variance
@@ -75,6 +77,8 @@ class KernelRegressor(RegressorMixin, KernelModel):
     feature_importances_ : array (n_features_in_,), adding up to 1
         How far predictions move with each column: the root mean square of `gradient` over a sample
         of rows, times the deviation of the column. Not causes, and shared by correlated columns.
+    effects_ : EffectsSummary, of a model on a kernel of subsets such as `Anova`
+        `subsets`, `names`, `intercept`, `shares` and `column_shares` of `effects(X)`.
     n_features_in_ : int, columns of X
     feature_names_in_ : array of str (n_features_in_,), only if the columns of X have names
 
@@ -203,7 +207,7 @@ class KernelRegressor(RegressorMixin, KernelModel):
         return_std : bool
         """
         check_is_fitted(self)
-        posterior = self._deviations() if return_std else None
+        posterior = self._checked_posterior().deviations if return_std else None
         means = [np.empty((0, np.atleast_2d(self.coef_).shape[0]))]
         deviations = [np.empty(0)]
         for Z in self._predicted_blocks(X):
@@ -218,13 +222,21 @@ class KernelRegressor(RegressorMixin, KernelModel):
         noise = np.sqrt(self.noise_)
         return mean, spread * noise if self._single else np.outer(spread, noise)
 
-    def _deviations(self) -> Any:
+    def _checked_posterior(self) -> Posterior:
         if self._posterior is None:
             raise ValueError(
                 f"return_std=True needs a map without negative weights and of at most {MAX_PATH} "
                 f"columns; KernelFeatures(n_components=1024) is one"
             )
-        return self._posterior.deviations
+        return self._posterior
+
+    @property
+    def _has_deviations(self) -> bool:
+        return self._posterior is not None
+
+    def _effect_deviation(self) -> Callable[[Floats], Floats]:
+        root, noise = self._checked_posterior().root, np.sqrt(np.atleast_1d(self.noise_))
+        return lambda features: np.outer(np.sqrt(norms(root, features)), noise)
 
     def _check_restored(self, p: int) -> int:
         t, single = len(self._shift), self._single

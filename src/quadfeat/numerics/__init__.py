@@ -8,6 +8,7 @@
 - `factorisations`: Cholesky and other factors of symmetric matrices, and solves with them
 - `principal_frame`: mean and scatter of rows, principal directions, and which rows are far out
 - `evidence`: the likelihood of targets by landmarks, and its derivatives
+- `diagonal_evidence`: the likelihood of a ridge regression with a prior variance per coefficient
 - `distances`: squared distances between rows; `linear_map`: rows multiplied by a matrix
 - `best_first`: the largest products of one factor per axis, in order
 - `blas`: BLAS on one thread, and large products shared among our own threads
@@ -18,6 +19,7 @@ The one rule: SciPy's LAPACK is called in this room alone, and threads of BLAS a
 from .best_first import Products, largest, largest_products
 from .blas import on_one_thread, one_thread, product, share
 from .cosine_transform import CosineTransform
+from .diagonal_evidence import DiagonalEvidence, Ridge, Squares
 from .distances import squared_distances
 from .factorisations import (
     Factors,
@@ -66,6 +68,7 @@ __all__ = [
     "POINTS",
     "TYPICAL",
     "CosineTransform",
+    "DiagonalEvidence",
     "Factors",
     "Frame",
     "InPlaceCholesky",
@@ -73,7 +76,9 @@ __all__ = [
     "LinearMap",
     "Moments",
     "Products",
+    "Ridge",
     "Solution",
+    "Squares",
     "Tridiagonal",
     "check_mass",
     "cholesky_solve",

@@ -5,9 +5,11 @@ functions that draw, so that the library works without it.
 
 - `style`: the style of each map, and the figure, axes, legend, SVG and PNG of all pictures.
 - `displays`: `CompareDisplay` and `ErrorDisplay`, in scikit-learn's convention.
+- `effects`: `EffectsDisplay`, the effects of a model.
 """
 
 from .displays import CompareDisplay, ErrorDisplay
+from .effects import EffectsDisplay
 from .style import (
     STYLES,
     banded,
@@ -24,6 +26,7 @@ from .style import (
 __all__ = [
     "STYLES",
     "CompareDisplay",
+    "EffectsDisplay",
     "ErrorDisplay",
     "banded",
     "curve",

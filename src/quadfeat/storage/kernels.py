@@ -99,12 +99,15 @@ def _is_learned(value: Any) -> bool:
     return isinstance(value, str) and value == "learned"
 
 
+_NEWER = {"metric": None, "order": 2}  # parameters that version 0.1.0 had not, and their default
+
+
 def _state(kernel: Any) -> dict[str, Any]:
-    """The parameters of a kernel; no metric is not stored, so that earlier versions can read it."""
+    """The parameters of a kernel, without newer ones at their default: older versions read it."""
     return {
         name: value
         for name, value in vars(kernel).items()
-        if not (name == "metric" and value is None)
+        if not (name in _NEWER and type(value) is type(_NEWER[name]) and value == _NEWER[name])
     }
 
 
@@ -118,7 +121,8 @@ _KINDS = {
     "kernel": any_kernel,
     "kernel or None": either(absent, any_kernel),
     "kernels": either(any_kernel, list_of(any_kernel)),
-    "subsets": either(_subsets, array(INTEGERS, 2, least=0)),
+    "subsets": either(_subsets, array(INTEGERS, 2, least=0), _is_learned),
+    "order": count,
     "weights": either(absent, list_of(_positive), array(f"{FLOATS} {INTEGERS}", 1, above=0)),
     "counts": _counts,
     "metric": either(

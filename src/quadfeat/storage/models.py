@@ -83,6 +83,7 @@ _maybe: dict[str, Check] = {
     "_sums": instance(NormalSums),
     "_seen": instance(RowSample),
     "feature_importances_": array(FLOATS, 1, least=0.0),
+    "_background": array(FLOATS, 2),
 }
 
 
@@ -93,6 +94,7 @@ def _model(kind: type[KernelModel], fitted: dict[str, Check], **maybe: Check) ->
         stored={**_fitted, **fitted},
         parameters={name: _parameters.get(name, plain) for name in names},
         optional={**_maybe, **maybe},
+        derived=("_decomposition",),
         # A file must not decide where a later fit writes.
         forgotten=("checkpoint",),
         finish=kind.restored,

@@ -1,0 +1,268 @@
+"""Sparse ANOVA models with learned subsets: what they find, how long they take, how good they are.
+
+    python benchmarks/effects.py [--peers PYTHON] [--parts NAME ...] [--sets NAME ...]
+        [--splits S ...] [--draws 20] [--rows 1000000] [--out FOLDER]
+
+Parts: `friedman` (subsets of friedman1 with 100 columns, and of a product of three), `peers`
+(beside EBM and pyGAM at their defaults, up to 4,000 training rows), `rows` (time and memory of a
+million rows and 20 pairs), `bands` (coverage of the bands of an additive function), `sobol` (shares
+of the Ishigami and g-functions). Peers run by the interpreter that `--peers` names, with
+`interpret` and `pygam` installed; without it they are left out. Records (JSON lines) are written as
+they are made; cells of `peers` with a record are not run again. Prints beside each figure that was
+asked for the one that was measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from effects_cell import MODELS
+from sklearn.datasets import make_friedman1
+
+import quadfeat as qf
+
+Record = dict[str, Any]
+SETS = (
+    "diabetes",
+    "kin8nm",
+    "pumadyn32nm",
+    "cpu_compactiv",
+    "bike15",
+    "california_housing",
+    "magic",
+    "breast_cancer",
+    "powerplant",
+)
+PARTS = ("friedman", "bands", "sobol", "rows", "peers")
+
+
+def model(n_components: int = 512, **options: Any) -> qf.KernelRegressor:
+    kernel = qf.Anova(qf.Gaussian("learned"), subsets="learned", **options)
+    return qf.KernelRegressor(qf.HermiteMercer(kernel, n_components=n_components))
+
+
+# --- what is found --------------------------------------------------------------------------------
+def friedman(options: argparse.Namespace) -> list[Record]:
+    wanted = [[0], [1], [2], [3], [4], [0, 1]]
+    records = []
+    for draw in range(options.draws):
+        X, y = make_friedman1(10_000, 100, noise=1.0, random_state=draw)
+        start = time.perf_counter()
+        kernel = qf.Anova(qf.Gaussian("learned"), subsets="learned").learned(X, y)
+        seconds = time.perf_counter() - start
+        found = kernel.subsets
+        records.append({"draw": draw, "exact": found == wanted, "found": found, "time": seconds})
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (10_000, 10))
+    y = 3 * X[:, 1] * X[:, 4] * X[:, 7] + X[:, 0] + rng.normal(size=len(X))
+    kernel = qf.Anova(qf.Gaussian("learned"), subsets="learned", order=3).learned(X, y)
+    records.append({"triple": [1, 4, 7] in kernel.subsets, "found": kernel.subsets})
+    return records
+
+
+def bands(options: argparse.Namespace) -> list[Record]:
+    """Shares of points at which the bands of 95% hold the true effects."""
+    records = []
+    for draw in range(options.draws):
+        rng = np.random.default_rng(draw)
+        X = rng.uniform(size=(3000, 6))
+        X[:, 1] = 0.5 * X[:, 0] + 0.5 * X[:, 1]
+        parts = np.column_stack(
+            [np.sin(6 * X[:, 0]), 4 * (X[:, 1] - 0.5) ** 2, X[:, 2], np.exp(X[:, 3])]
+        )
+        y = parts.sum(axis=1) + 0.5 * rng.normal(size=len(X))
+        fitted = model(256, order=1).fit(X, y)
+        value, spread = fitted.effects(X, return_std=True)
+        truth = parts - parts.mean(axis=0)
+        where = [fitted.effects_.subsets.index((i,)) for i in range(4)]
+        inside = np.abs(value[:, where] - truth) <= 1.96 * spread[:, where]
+        sums = np.abs(value.sum(axis=1) + fitted.effects_.intercept - fitted.predict(X)).max()
+        records.append({"draw": draw, "inside": float(inside.mean()), "sum": float(sums)})
+    return records
+
+
+def sobol(options: argparse.Namespace) -> list[Record]:
+    """The largest difference between shares and analytic Sobol indices."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-np.pi, np.pi, (20_000, 4))
+    y = np.sin(X[:, 0]) + 7 * np.sin(X[:, 1]) ** 2 + 0.1 * X[:, 2] ** 4 * np.sin(X[:, 0])
+    first, second = 0.5 * (1 + 0.1 * np.pi**4 / 5) ** 2, 49 / 8
+    third = 0.01 * np.pi**8 * (1 / 18 - 1 / 50)
+    truth = {(0,): first, (1,): second, (0, 2): third}
+    records = [_compared("Ishigami", model().fit(X, y), truth)]
+    a = np.array([0.0, 1.0, 4.5, 9.0])
+    X = rng.uniform(size=(20_000, 4))
+    y = np.prod((np.abs(4 * X - 2) + a) / (1 + a), axis=1)
+    v = 1 / (3 * (1 + a) ** 2)
+    every = [s for size in (1, 2, 3, 4) for s in combinations(range(4), size)]
+    truth = {s: float(np.prod(v[list(s)])) for s in every}
+    return [*records, _compared("g-function", model(order=3).fit(X, y), truth)]
+
+
+def _compared(name: str, fitted: Any, truth: dict[Any, float]) -> Record:
+    total = sum(truth.values())
+    found = dict(zip(fitted.effects_.subsets, fitted.effects_.shares, strict=True))
+    gaps = {
+        str(s): float(found.get(s, 0.0) - truth.get(s, 0.0) / total) for s in {**truth, **found}
+    }
+    return {"function": name, "largest": max(map(abs, gaps.values())), "gaps": gaps}
+
+
+# --- how long it takes ----------------------------------------------------------------------------
+def rows(options: argparse.Namespace) -> list[Record]:
+    """Time and memory of a fit with 10 main effects and 20 pairs, from blocks made on the fly."""
+    script = Path(__file__)
+    records = []
+    for n in (options.rows // 4, options.rows):
+        done = subprocess.run(
+            [sys.executable, str(script), "--one-fit", str(n)],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        records.append(json.loads(done.stdout.splitlines()[-1]))
+    return records
+
+
+def one_fit(n: int) -> Record:
+    pairs = list(combinations(range(10), 2))[:20]
+
+    def blocks() -> Any:
+        for start in range(0, n, 50_000):
+            rng = np.random.default_rng(start)
+            X = rng.uniform(-1, 1, (min(50_000, n - start), 10)).astype(np.float32)
+            y = np.sin(3 * X).sum(axis=1) + sum(X[:, i] * X[:, j] for i, j in pairs)
+            yield X, y + rng.normal(size=len(X))
+
+    kernel = qf.Anova(qf.Gaussian("learned"), [[i] for i in range(10)] + [list(p) for p in pairs])
+    start = time.perf_counter()
+    fitted = qf.KernelRegressor(qf.HermiteMercer(kernel, n_components=1024)).fit(blocks)
+    seconds = time.perf_counter() - start
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return {"n": n, "time": seconds, "memory": memory, "noise": float(fitted.noise_)}
+
+
+# --- how good it is -------------------------------------------------------------------------------
+def peers(options: argparse.Namespace) -> list[Record]:
+    path = options.out / "effects_peers.jsonl"
+    records = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    finished = {(r["set"], r["split"], r["model"]) for r in records}
+    script = Path(__file__).with_name("effects_cell.py")
+    with path.open("a") as file:
+        for split in options.splits:
+            for name in options.sets:
+                for kind in MODELS:
+                    python = sys.executable if kind == "quadfeat" else options.peers
+                    if python is None or (name, split, kind) in finished:
+                        continue
+                    cell = {"set": name, "split": split, "model": kind}
+                    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+                    done = subprocess.run(
+                        [python, str(script), json.dumps(cell)],
+                        env=environment,
+                        capture_output=True,
+                        text=True,
+                    )
+                    failed = {"failed": (done.stderr.splitlines() or ["no output"])[-1][:200]}
+                    found = failed if done.returncode else json.loads(done.stdout.splitlines()[-1])
+                    records.append(cell | found)
+                    file.write(json.dumps(records[-1]) + "\n")
+                    file.flush()
+                    print(records[-1], flush=True)
+    return records
+
+
+# --- asked and measured ---------------------------------------------------------------------------
+def report(part: str, records: list[Record]) -> list[str]:
+    """Lines of what was asked for and what was measured."""
+    if part == "friedman":
+        draws = [r for r in records if "draw" in r]
+        exact = sum(r["exact"] for r in draws)
+        return [
+            f"friedman1, 100 columns: exact subsets | 18 of 20 draws | {exact} of {len(draws)}",
+            f"a product of three columns, order=3 | found | {records[-1]['triple']}",
+        ]
+    if part == "bands":
+        inside = [r["inside"] for r in records]
+        return [
+            f"bands of 95% hold the truth | 90-99% of points | {np.mean(inside):.1%} of the points "
+            f"of {len(inside)} draws ({min(inside):.0%} to {max(inside):.0%})",
+            f"effects add up to the prediction | 1e-9 | {max(r['sum'] for r in records):.1e}",
+        ]
+    if part == "sobol":
+        return [
+            f"{r['function']}: shares less Sobol indices | 0.03 | {r['largest']:.4f}"
+            for r in records
+        ]
+    if part == "rows":
+        return [
+            f"{r['n']:,} rows x 10, 20 pairs | 90 s, 2 GB | {r['time']:.1f} s, {r['memory']:.2f} GB"
+            for r in records
+        ]
+    return _report_peers(records)
+
+
+def _report_peers(records: list[Record]) -> list[str]:
+    lines, ratios = [], dict[str, list[float]]()
+    by = {(r["set"], r["split"], r["model"]): r for r in records if "failed" not in r}
+    for name in dict.fromkeys(r["set"] for r in records):
+        for peer in ("EBM", "pyGAM"):
+            both = [s for n, s, m in by if n == name and m == peer and (name, s, "quadfeat") in by]
+            if not both:
+                continue
+            mine, other = ([by[name, s, m] for s in both] for m in ("quadfeat", peer))
+            metric = "rmse" if "rmse" in mine[0] else "log_loss"
+            errors = [float(np.mean([r[metric] for r in each])) for each in (mine, other)]
+            times = [float(np.mean([r["fit_cpu"] for r in each])) for each in (mine, other)]
+            ratios.setdefault(peer, []).append(errors[0] / errors[1])
+            lines.append(
+                f"{name}: {metric} of quadfeat / {peer}, {len(both)} splits | | {errors[0]:.4f} / "
+                f"{errors[1]:.4f} = {errors[0] / errors[1]:.3f}; fit {times[0]:.1f} / "
+                f"{times[1]:.1f} CPU s = 1 / {times[1] / times[0]:.1f}"
+            )
+    for peer, found in ratios.items():
+        close, better = sum(r <= 1.02 for r in found), sum(r < 1 for r in found)
+        asked = "5 within 2%, 2 better" if peer == "EBM" else "better on all"
+        count = f"{close} within 2%, {better} better, of {len(found)}"
+        lines.append(f"sets beside {peer} | {asked} | {count}")
+    return lines
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("--peers", metavar="PYTHON", help="which has interpret and pygam")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--sets", nargs="+", default=SETS, metavar="NAME")
+    parser.add_argument("--splits", nargs="+", type=int, default=(0, 1, 2, 3, 4), metavar="S")
+    parser.add_argument("--draws", type=int, default=20)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--out", type=Path, default=Path("quadfeat-bench"))
+    parser.add_argument("--one-fit", type=int, metavar="N", help="only fit N rows, in this process")
+    options = parser.parse_args(arguments)
+    if options.one_fit:
+        print(json.dumps(one_fit(options.one_fit)))
+        return
+    options.out.mkdir(parents=True, exist_ok=True)
+    lines = ["figure | asked | measured"]
+    for part in options.parts:
+        records = globals()[part](options)
+        if part != "peers":
+            text = "".join(json.dumps(record) + "\n" for record in records)
+            (options.out / f"effects_{part}.jsonl").write_text(text)
+        lines += report(part, records)
+        print("\n".join(lines), flush=True)
+    (options.out / "effects.txt").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
