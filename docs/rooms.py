@@ -18,7 +18,7 @@ FOUNDATIONS = "_typing ... _progress"
 DOORS = {"__init__", "__main__", "testing"}
 ROOMS = [
     FOUNDATIONS, "numerics", "rules", "kernels", "_engine", "constructions", "accuracy", "maps",
-    "data", "models", "storage", "plotting", "experiments", "app",
+    "data", "models", "storage", "export", "plotting", "experiments", "app",
 ]  # fmt: skip
 Edge = tuple[str, str]
 

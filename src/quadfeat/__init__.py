@@ -1,9 +1,9 @@
 """Kernel machines at linear cost: deterministic quadrature features for scikit-learn.
 
 The rooms of this package, in the order of their imports: `numerics`, `rules`, `kernels`, `_engine`,
-`constructions`, `accuracy`, `maps`, `data`, `models`, `storage`, `plotting`, `experiments`, `app`.
-Each has a front page that says what lives there. Names are imported when they are first used:
-`import quadfeat` itself takes a millisecond.
+`constructions`, `accuracy`, `maps`, `data`, `models`, `storage`, `export`, `plotting`,
+`experiments`, `app`. Each has a front page that says what lives there. Names are imported when they
+are first used: `import quadfeat` itself takes a millisecond.
 """
 
 from importlib import import_module
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._engine import engine_info as engine_info
+    from .export import to_onnx as to_onnx
+    from .export import to_torch as to_torch
     from .kernels.base import Kernel as Kernel
     from .kernels.matern import Matern as Matern
     from .kernels.spectral import Smoothed as Smoothed
@@ -78,6 +80,8 @@ _HOMES = {
     "Rule": "rules.rule",
     "load": "storage",
     "save": "storage",
+    "to_onnx": "export",
+    "to_torch": "export",
 }
 
 _MODULES = {

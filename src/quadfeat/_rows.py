@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from math import isfinite
 from typing import Any
@@ -38,6 +39,18 @@ def moved(X: Matrix, origin: Floats | None, dtype: Any) -> Matrix:
     """X minus `origin`, subtracted in double precision and then rounded to `dtype`."""
     centred = X if origin is None else np.asarray(X, dtype=np.float64) - origin
     return np.asarray(centred, dtype=dtype)
+
+
+def as_array(X: Any) -> Any:
+    """The memory of a torch tensor as an array; anything else as it is."""
+    return X.numpy() if type(X).__module__ == "torch" else X
+
+
+def same_kind(X: Any, out: Matrix) -> Any:
+    """`out` as what X is: a tensor, on the same memory, for a tensor of torch."""
+    if type(X).__module__ == "torch":
+        return sys.modules["torch"].from_numpy(out)
+    return out
 
 
 def has_finite_sum(X: Matrix) -> bool:

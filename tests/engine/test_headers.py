@@ -5,9 +5,9 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
-import nanobind
 import pytest
 
+nanobind = pytest.importorskip("nanobind")  # not where a wheel is tested
 HEADERS = sorted(Path(__file__).parents[2].glob("src/quadfeat/_engine/cpp/*.hpp"))
 COMPILER = shutil.which("g++") or shutil.which("clang++")
 

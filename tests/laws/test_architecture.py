@@ -29,6 +29,7 @@ ORDER = [
     "data",
     "models",
     "storage",
+    "export",
     "plotting",
     "testing",
     "__init__",
@@ -185,7 +186,7 @@ for name in quadfeat.__all__:
 assert quadfeat.theory.__name__ == "quadfeat.accuracy.theory"
 after = (np.geterr(), list(warnings.filters), np.random.get_state()[1][:4].tolist())
 assert before[0] == after[0] and before[2] == after[2]
-optional = {"matplotlib", "typer", "rich", "pyarrow", "torch", "pandas", "dask"}
+optional = {"matplotlib", "typer", "rich", "pyarrow", "torch", "pandas", "dask", "onnx"}
 extra = optional & (set(sys.modules) - loaded)
 assert not extra, extra
 """

@@ -13,8 +13,13 @@ def blocks(path):
     return re.findall(r"```python\n(.*?)```", path.read_text(), flags=re.S)
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/cluster.md", "docs/effects.md"])
+DOCUMENTS = ["README.md", "docs/cluster.md", "docs/effects.md", "docs/export.md"]
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
 def test_the_documents_code_runs(name, monkeypatch, tmp_path):
+    for package in ("torch", "onnx", "onnxruntime") if "export" in name else ():
+        pytest.importorskip(package)
     monkeypatch.chdir(tmp_path)
     namespace = {}
     code = blocks(ROOT / name)
@@ -24,7 +29,7 @@ def test_the_documents_code_runs(name, monkeypatch, tmp_path):
 
 
 def test_what_the_documents_name_exists():
-    for name in ("README.md", "CONTRIBUTING.md", "docs/cluster.md"):
+    for name in ("README.md", "CONTRIBUTING.md", "docs/cluster.md", "docs/export.md"):
         text = (ROOT / name).read_text()
         for target in re.findall(r"\]\((?!http|#)([^)#]+)", text):
             assert (ROOT / target).exists(), f"{name} links to {target}"

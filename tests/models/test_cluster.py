@@ -15,6 +15,7 @@ from sklearn.base import clone
 import quadfeat as qf
 from quadfeat.data.checkpoint import Checkpoint
 from quadfeat.data.dask_source import Partitions
+from quadfeat.data.partitioned import MappedRows
 from quadfeat.data.sources import source
 from quadfeat.models.cluster import ClusterStream
 
@@ -271,3 +272,13 @@ def test_partitions_without_rows_or_weights_are_nothing(rows):
         predicted = theirs.predict(table[list("abcde")]).compute()
     ours = clone(model).fit(X[100:], y[100:])
     np.testing.assert_allclose(predicted, ours.predict(X), rtol=0, atol=1e-8)
+
+
+def test_workers_and_one_process_with_the_same_partitions_have_the_same_bits(rows, client):
+    X, y = rows
+    lazy = da.from_array(X, chunks=(1500, D)), da.from_array(y, chunks=1500)
+    parts = [(X[i : i + 1500], y[i : i + 1500]) for i in range(0, N, 1500)]
+    local = _regressor().fit(MappedRows(lambda task: [task(i, *p) for i, p in enumerate(parts)]))
+    spread = _regressor().fit(*lazy)
+    assert spread.coef_.tobytes() == local.coef_.tobytes()
+    assert (spread.intercept_, spread.alpha_) == (local.intercept_, local.alpha_)

@@ -234,3 +234,22 @@ def test_a_factorisation_that_failed_is_of_no_alpha(rng):
     with pytest.raises(np.linalg.LinAlgError):
         cholesky.factor(0.5)
     assert cholesky.alpha == np.inf
+
+
+def test_sums_come_back_from_their_bytes_to_the_bit(rng):
+    sums = NormalSums(5, 2)
+    sums.add(rng.normal(size=(9, 5)), rng.normal(size=(9, 2)), rng.random(9))
+    again = NormalSums.from_bytes(sums.to_bytes())
+    for name, value in sums.state().items():
+        assert again.state()[name].tobytes() == value.tobytes()
+    again.merge(sums)  # and can be added to
+    assert again.weight == 2 * sums.weight
+
+
+def test_other_bytes_are_refused(rng):
+    content = NormalSums(3, 1).to_bytes()
+    damaged = bytearray(content)
+    damaged[200] ^= 1
+    for wrong in (b"", b"sums", content[:-30], bytes(damaged)):
+        with pytest.raises(ValueError, match="these bytes hold no sums"):
+            NormalSums.from_bytes(wrong)

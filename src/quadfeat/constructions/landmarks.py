@@ -5,20 +5,23 @@ As with `mercer`, k(x, y) - z(x) . z(y) is positive semi-definite, and the resid
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from .._rows import spread_rows
 from .._typing import Floats, Integers, Matrix
 from ..kernels.base import Kernel
+from ..kernels.given import GivenKernel, Precomputed
 from ..numerics import principal_frame
 from ..numerics.blas import product
 from ..numerics.factorisations import pivoted_inverse_root
 from ..numerics.principal_frame import signs
 
 _SIGN_ROWS = 100
+_MOST_ROWS = 20_000  # that given points are compressed on
 _BLOCK_ENTRIES = 2**19
 _PIVOT_BLOCK = 128
 _PIVOT_WORK = 20_000_000  # rows times points at most, but never fewer than 4 rows per point
@@ -118,8 +121,39 @@ def landmarks_of(
     """`landmarks` from points already drawn, by `draw` with `compress` or without."""
     rows, pivots = drawn.rows, drawn.pivots[: 2 * p if compress else p]
     basis = _orthonormal(kernel, _nearest_means(kernel, rows, rows[pivots]))
-    if not compress:
-        return basis
+    return _compressed(kernel, rows, basis, p) if compress else basis
+
+
+def landmarks_at(
+    kernel: Kernel, X: Matrix, points: Floats, p: int, *, compress: bool = False
+) -> LandmarkBasis:
+    """`landmarks` at given points (m, d), which are not moved; those that others span are left out.
+
+    `compress` projects them to the p principal directions of the features of up to 20,000 rows.
+    """
+    basis = _orthonormal(kernel, points)
+    return _compressed(kernel, spread_rows(X, _MOST_ROWS), basis, p) if compress else basis
+
+
+def landmarks_among(
+    gram: Floats, p: int, rng: np.random.Generator, *, compress: bool = False
+) -> LandmarkBasis:
+    """`landmarks` from kernel values of all rows with each other, (n, n).
+
+    Points are rows, not moved, and stored as those of the identity matrix: k(x, points) is then
+    some entries of the kernel values of x with all n rows.
+    """
+    size = min(2 * p if compress else p, len(gram))
+    pivots = _pivots_of(lambda some: gram[some], np.diagonal(gram).copy(), size, rng)
+    corner = gram[np.ix_(pivots, pivots)]
+    kept, inverse = pivoted_inverse_root(corner, _tolerance(corner, float(corner.diagonal().max())))
+    points = np.eye(len(gram))[pivots[kept]]
+    basis = LandmarkBasis(points, inverse)
+    return _compressed(Precomputed(), gram, basis, p) if compress else basis
+
+
+def _compressed(kernel: Kernel, rows: Floats, basis: LandmarkBasis, p: int) -> LandmarkBasis:
+    """The features of a basis on the p principal directions of those of some rows."""
     Z = kernel.gram(rows, basis.points) @ basis.projection
     directions = principal_frame.principal(Z.T @ Z / len(Z), p)[1]
     # Rounding may change the order of the points, so features of rows decide the signs.
@@ -139,16 +173,26 @@ def evaluate(X: Matrix, kernel: Kernel, basis: LandmarkBasis, out: Matrix) -> No
 
 
 def _pivots(kernel: Kernel, X: Floats, size: int, rng: np.random.Generator) -> Integers:
+    """At most `size` rows of X, as `_pivots_of` draws them."""
+    if isinstance(kernel, GivenKernel):
+        diagonal = kernel.diagonal(X)
+    else:
+        diagonal = np.full(len(X), kernel.at_zero(X.shape[1]))
+    return _pivots_of(lambda some: kernel.gram(X, X[some]).T, diagonal, size, rng)
+
+
+def _pivots_of(
+    gram: Callable[[Integers], Floats], residual: Floats, size: int, rng: np.random.Generator
+) -> Integers:
     """At most `size` rows, each drawn with probability proportional to its residual so far.
 
     A block is drawn at once, and each of its rows kept with the probability of its residual after
     the rows kept before it: the same law as one by one, with matrix products (Epperly, Tropp and
     Webber, 2024).
     """
-    size = min(size, len(X))
-    residual = np.full(len(X), kernel.at_zero(X.shape[1]))
-    floor = 1e-10 * residual[0]  # smaller residuals are mostly rounding
-    factors = np.empty((size, len(X)))
+    size = min(size, len(residual))
+    floor = 1e-10 * residual.max()  # smaller residuals are mostly rounding
+    factors = np.empty((size, len(residual)))
     drawn: Integers = np.empty(0, dtype=np.int64)
     while len(drawn) < size:
         total = np.cumsum(np.where(residual > floor, residual, 0.0))
@@ -156,7 +200,7 @@ def _pivots(kernel: Kernel, X: Floats, size: int, rng: np.random.Generator) -> I
             break
         some = np.searchsorted(total, rng.random(_PIVOT_BLOCK) * total[-1], side="right")
         before = factors[: len(drawn)]
-        columns = kernel.gram(X, X[some]).T - before[:, some].T @ before
+        columns = gram(some) - before[:, some].T @ before
         kept = _kept(columns[:, some], residual[some], floor, rng)[: size - len(drawn)]
         corner = np.linalg.cholesky(columns[np.ix_(kept, some[kept])])
         new = factors[len(drawn) : len(drawn) + len(kept)]
@@ -193,6 +237,11 @@ def _nearest_means(kernel: Kernel, X: Floats, points: Floats) -> Floats:
 def _orthonormal(kernel: Kernel, points: Floats) -> LandmarkBasis:
     """Features whose kernel is exact on the points; points that others span are left out."""
     gram = kernel.gram(points, points)
-    tolerance = len(gram) * np.finfo(float).eps * gram[0, 0]
-    kept, inverse = pivoted_inverse_root(gram, tolerance)
+    largest = float(gram.diagonal().max() if isinstance(kernel, GivenKernel) else gram[0, 0])
+    kept, inverse = pivoted_inverse_root(gram, _tolerance(gram, largest))
     return LandmarkBasis(points[kept], inverse)
+
+
+def _tolerance(gram: Floats, largest: float) -> float:
+    """The residual below which a point is spanned by others, to rounding."""
+    return len(gram) * float(np.finfo(float).eps) * largest

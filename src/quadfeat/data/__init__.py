@@ -11,6 +11,7 @@ Sources, in the order in which rows pass through them:
 - `blocks`: `Block`, checked rows, and what all blocks of a source have in common
 - `base`: `Source`, equal blocks that every pass reads again
 - `iterators`: `IteratorSource`, an iterator of blocks that can be read once
+- `partitioned`: rows that stay on other machines; `MappedRows`, for any engine, and `spark_rows`
 - `dask_source`: `Partitions`, a Dask collection, whose rows stay on the workers
 
 What is learned from a first pass:
@@ -35,6 +36,7 @@ from .dask_source import AnySource, Partitions, is_collection
 from .identity import parameters_fingerprint
 from .iterators import IteratorSource
 from .numpy_files import DAMAGED
+from .partitioned import MappedRows, PartitionedRows, spark_rows
 from .sampling import RowSample, SampledRows, is_table_of_counts
 from .sources import is_blocks, source
 from .summary import Summary, SummaryBuilder, distinct_rows, effective_share, labels_of, summarise
@@ -46,6 +48,8 @@ __all__ = [
     "Block",
     "Checkpoint",
     "IteratorSource",
+    "MappedRows",
+    "PartitionedRows",
     "Partitions",
     "RowSample",
     "SampledRows",
@@ -64,6 +68,7 @@ __all__ = [
     "replacing",
     "sink",
     "source",
+    "spark_rows",
     "summarise",
     "try_out",
     "write",

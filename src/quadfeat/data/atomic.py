@@ -44,11 +44,13 @@ def replacing(path: Any) -> Iterator[BinaryIO]:
         try:
             yield file
             file.flush()
-            if earlier is not None:
+            if earlier is not None and hasattr(os, "fchown"):  # not on Windows
                 with contextlib.suppress(OSError):  # changing the owner may not be allowed
                     os.fchown(file.fileno(), earlier.st_uid, earlier.st_gid)
                 os.fchmod(file.fileno(), earlier.st_mode & 0o777)
             os.fsync(file.fileno())
+            if fcntl is None:  # Windows renames no open file; elsewhere it stays locked until then
+                file.close()
             os.replace(temporary, target)
         except BaseException:
             with contextlib.suppress(FileNotFoundError):

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from .base import Source
 from .blocks import Names
 from .iterators import IteratorSource
-from .sampling import RowSample
-from .sources import source
-from .summary import Summary, SummaryBuilder
+from .partitioned import MappedRows, PartitionedRows, in_pairs, merged
 
 
 def is_collection(X: Any) -> bool:
@@ -23,7 +20,7 @@ def is_collection(X: Any) -> bool:
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
 
 
-class Partitions:
+class Partitions(PartitionedRows):
     """A dask.array or dask.dataframe with its targets and weights, partition by partition.
 
     Each pass is one `gather`: a function of every partition on its worker, merged in pairs.
@@ -37,8 +34,6 @@ class Partitions:
     """
 
     name = "the Dask collection"
-    on_workers: ClassVar[Literal[True]] = True
-    first_index: ClassVar[None] = None
 
     def __init__(self, X: Any, y: Any, sample_weight: Any = None, *, dtype: Any = None) -> None:
         if y is None or not is_collection(y):
@@ -65,26 +60,7 @@ class Partitions:
                 f"{', '.join(map(str, counts))} of them"
             )
         self._parts = list(zip(*parts, strict=True))
-        self._seen: list[str] = []  # fingerprints at the summary, which later passes must match
         self.dtype = dtype
-
-    @property
-    def fingerprint(self) -> str:
-        """A digest of the content, known after `summary`."""
-        return "".join(self._seen)
-
-    def summary(self, *, labels: bool, verbose: bool = False) -> Summary:
-        """The same summary as that of a local source with these rows.
-
-        The first pass sends the keys that decide the sample, the second only the sampled rows.
-        Progress is not shown: the scheduler has its own.
-        """
-        builder: SummaryBuilder = self.gather(_SummaryTask(labels, self.dtype))
-        self._seen = builder.fingerprints
-        if builder.sample is not None:
-            builder.sample.drawn()  # fixes the keys
-            builder.sample = self.gather(_SampleTask(builder.sample.blank(), self.dtype))
-        return builder.summary(self.name)
 
     def gather(self, partial: Callable[..., Any]) -> Any:
         """`partial` of every partition, computed on its worker, merged by a fixed tree.
@@ -93,76 +69,38 @@ class Partitions:
         """
         dask = importlib.import_module("dask")
         work = dask.delayed(partial, pure=False, traverse=False)
-        seen: list[Any] = self._seen or [None] * len(self._parts)
+        seen: Sequence[Any] = self.seen or [None] * len(self._parts)
         level = [work(*part, digest) for part, digest in zip(self._parts, seen, strict=True)]
-        merge = dask.delayed(_merged, pure=False)
-        while len(level) > 1:
-            pairs = [merge(*level[i : i + 2]) for i in range(0, len(level) - 1, 2)]
-            level = pairs + level[2 * len(pairs) :]
+        total = in_pairs(level, dask.delayed(merged, pure=False))
         # The map is part of the graph, so that the scheduler can send it to a new worker.
         large = {"distributed.admin.large-graph-warning-threshold": "1GB"}
         with dask.config.set(large if "distributed" in sys.modules else {}):
-            (total,) = dask.compute(level[0])
-        return total
+            (computed,) = dask.compute(total)
+        return computed
+
+
+def is_partitioned(X: Any) -> bool:
+    """Whether the rows of X stay in partitions on other machines."""
+    return is_collection(X) or isinstance(X, MappedRows)
+
+
+def partitions(X: Any, y: Any, sample_weight: Any, *, dtype: Any) -> PartitionedRows:
+    """A Dask collection, or `MappedRows`, as a source; the latter have their own targets."""
+    if not isinstance(X, MappedRows):
+        return Partitions(X, y, sample_weight, dtype=dtype)
+    if y is not None or sample_weight is not None:
+        raise TypeError("MappedRows have their own targets and weights: call fit(rows)")
+    return X.astype(dtype)
 
 
 # All have `summary`, `fingerprint`, `columns`, `first_index` and `on_workers`: if it is False, a
 # pass is `blocks`; if it is True, the rows are on other machines and a pass is `gather`.
-AnySource = Source | IteratorSource | Partitions
-
-
-def check_seen(rows: Source, seen: str | None) -> None:
-    """Raise a ValueError if a partition has changed since the summary."""
-    if seen not in (None, rows.fingerprint):
-        raise ValueError(
-            f"a partition of {Partitions.name} has other rows than when it was first looked at; "
-            f"give a collection that is computed to the same each time, or persist() it"
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class _SummaryTask:
-    """Worker task: the summary of one partition, with the keys but not the values of its sample."""
-
-    labels: bool
-    dtype: Any
-
-    def __call__(self, X: Any, y: Any, weight: Any, seen: None = None) -> SummaryBuilder:
-        builder, rows = SummaryBuilder(labels=self.labels), source(X, y, weight).astype(self.dtype)
-        for block in rows.blocks():
-            builder.add(block, Partitions.name)
-        builder.fingerprints = [rows.fingerprint]
-        if builder.sample is not None:
-            builder.sample = builder.sample.keys_only()
-        return builder
-
-
-@dataclass(frozen=True, eq=False)
-class _SampleTask:
-    """Worker task: the rows of one partition that are in the sample."""
-
-    blank: Callable[[], RowSample]
-    dtype: Any
-
-    def __call__(self, X: Any, y: Any, weight: Any, seen: str | None = None) -> RowSample:
-        sample, rows = self.blank(), source(X, y, weight).astype(self.dtype)
-        for block in rows.blocks():
-            sample.add(block)
-        check_seen(rows, seen)
-        return sample
+AnySource = Source | IteratorSource | PartitionedRows
 
 
 def _ordered(frame: Any, columns: tuple[str, ...]) -> Any:
     """A partition with its columns in the order of the collection's metadata."""
     return Names("column", columns).ordered(frame, 0)
-
-
-def _merged(left: Any, right: Any) -> Any:
-    # Dask may reuse the left sums after a worker dies, so they must not be changed.
-    total = left.blank()()
-    total.merge(left)
-    total.merge(right)
-    return total
 
 
 def delayed(collection: Any, chunks: Any) -> list[Any]:

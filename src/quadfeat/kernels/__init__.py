@@ -7,6 +7,7 @@
 - `radial`: loops over pairs of rows that kernels share
 - `spectral`: kernels by a density: Spectral, and Smoothed
 - `composite`: sums, products and multiples of kernels
+- `given`: kernels known by their values only: of a function of two rows, and precomputed
 - `subsets`: sums over subsets of axes: Anova, Convolution
 
 The one rule: a kernel's facts (profile, density, moments, bounds of derivatives, what may be
@@ -15,6 +16,7 @@ stored) are in its class, so adding a kernel touches one file.
 
 from .base import Group, Kernel, same
 from .composite import Product, ProductAxis, Scaled, Sum
+from .given import FunctionKernel, GivenKernel, Precomputed
 from .matern import Matern
 from .spectral import Smoothed, Spectral
 from .stationary import Cauchy, Gaussian, Laplacian
@@ -24,11 +26,14 @@ __all__ = [
     "Anova",
     "Cauchy",
     "Convolution",
+    "FunctionKernel",
     "Gaussian",
+    "GivenKernel",
     "Group",
     "Kernel",
     "Laplacian",
     "Matern",
+    "Precomputed",
     "Product",
     "ProductAxis",
     "Scaled",

@@ -31,7 +31,7 @@ from .._checks import (
     require,
     with_kernel_hint,
 )
-from .._rows import dense_rows, has_finite_sum
+from .._rows import as_array, dense_rows, has_finite_sum, same_kind
 from .._typing import Floats, Matrix
 from ..kernels.base import Group, Kernel
 from ..kernels.stationary import Gaussian
@@ -97,13 +97,15 @@ class FeatureMap(
         y : targets (n,) or (n, t) for a kernel that learns, such as Gaussian("learned"): numbers,
             or classes (text, booleans, whole numbers of at most 100 values); ignored by others
         """
+        X = as_array(X)
         check_plain("X", X, dates=True)
         X = validate_data(self, X, accept_sparse="csr", dtype=_PRECISIONS)
         self.check_parameters()
-        if self.kernel is None or not self.kernel.learns:
+        kernel = self._chosen_kernel()
+        if not kernel.learns:
             return self._fit_validated(X)
         check_squares("X", X)
-        return self._fit_validated(X, self.kernel.learned(X, y))
+        return self._fit_validated(X, kernel.learned(X, y))
 
     @on_one_thread
     def _fit_validated(self, X: Any, learned: Kernel | None = None) -> Self:
@@ -113,8 +115,7 @@ class FeatureMap(
         self.check_parameters()
         check_squares("X", X)
         rows = dense_rows(X)
-        kernel = Gaussian("scale") if self.kernel is None else self.kernel
-        self.kernel_ = (learned or kernel).resolve(rows)
+        self.kernel_ = (learned or self._chosen_kernel()).resolve(rows)
         self._set_coordinates()
         inner = self._coordinates.rows(rows)
         if inner is not rows:
@@ -125,6 +126,10 @@ class FeatureMap(
 
         self.n_columns_ = self._build_on(inner, spanning)
         return self
+
+    def _chosen_kernel(self) -> Kernel:
+        """The kernel that was given, or the default."""
+        return Gaussian("scale") if self.kernel is None else self.kernel
 
     def _set_coordinates(self) -> None:
         """Set the inner kernel and its groups, which follow from `kernel_` and the columns."""
@@ -183,7 +188,7 @@ class FeatureMap(
         for name in ("n_components", "max_components"):
             most, maker = self._most_columns, type(self).__name__
             check_columns(name, getattr(self, name, None), most, maker)
-        if not (self.kernel is None or isinstance(self.kernel, Kernel)):
+        if not isinstance(self._chosen_kernel(), Kernel):
             raise TypeError(
                 f"kernel must be a Kernel such as Gaussian(gamma=0.5), or None, got {self.kernel!r}"
             )
@@ -227,8 +232,8 @@ class FeatureMap(
         """Write the features of some rows into out."""
 
     def transform(self, X: Any) -> Matrix:
-        """The features of X, (n, n_columns), in the precision of X."""
-        X = self._validated(X)
+        """The features of X, (n, n_columns), in the precision of X; of a torch tensor a tensor."""
+        given, X = X, self._validated(as_array(X))
         n, p = X.shape[0], self.n_columns_
         n_bytes = n * p * X.dtype.itemsize
         if n_bytes > _SMALL:
@@ -243,7 +248,7 @@ class FeatureMap(
         else:
             with one_thread():
                 self.write(X, out)
-        return out
+        return same_kind(given, out)
 
     def _largest_factor(self) -> float:
         """Entries of the largest matrix that rows are multiplied by; infinite if not known."""

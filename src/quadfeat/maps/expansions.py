@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _engine
@@ -21,6 +22,7 @@ from ..constructions import compression, landmarks, mercer
 from ..constructions.landmarks import LandmarkBasis, PointDraw
 from ..constructions.mercer import FittedFrames
 from ..kernels.base import Kernel
+from ..kernels.given import FunctionKernel, Precomputed
 from .base import COLUMNS, FeatureMap
 
 
@@ -220,8 +222,13 @@ class Landmarks(ExpansionMap):
 
     Parameters
     ----------
-    kernel : Kernel, default Gaussian("scale")
+    kernel : Kernel, a function, "precomputed", or None for Gaussian("scale")
+        A function of two rows returns k(x, y), as for scikit-learn's `Nystroem`; it is called for
+        every pair. "precomputed": X holds kernel values with the rows of the fit, (n, n) in `fit`,
+        (m, n) in `transform`. Both have features, but no residual, error, certificate or gradient.
     n_components : int, columns; fewer where the data has fewer distinct rows
+    points : array (m, d) or None
+        Landmarks of your choice, m <= n_components or with `compress`; they are not moved.
     compress : bool
         Draw twice the points and project on the principal directions: less error, two to four
         times the cost.
@@ -235,20 +242,68 @@ class Landmarks(ExpansionMap):
     basis_ : LandmarkBasis, the points and the projection of kernel values with them
     n_features_in_ : int, columns of X
     feature_names_in_ : (n_features_in_,), names of the columns of X, if all have one
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> features = Landmarks(lambda x, y: (1 + x @ y) ** 2, points=X[:20]).fit(X)
+    >>> bool(np.allclose(features.approximate_kernel(X), (1 + X @ X.T) ** 2))
+    True
     """
 
     basis_: LandmarkBasis
 
-    def _shared_fit(self, X: Matrix) -> PointDraw:
+    def __init__(
+        self,
+        kernel: Any = None,
+        *,
+        n_components: int = 256,
+        points: Any = None,
+        compress: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            kernel, n_components=n_components, compress=compress, random_state=random_state
+        )
+        self.points = points
+
+    def _chosen_kernel(self) -> Kernel:
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            return Precomputed()
+        if callable(self.kernel) and not isinstance(self.kernel, Kernel | type):
+            return FunctionKernel(self.kernel)
+        return super()._chosen_kernel()
+
+    def _check(self) -> None:
+        super()._check()
+        if self.points is not None and isinstance(self._chosen_kernel(), Precomputed):
+            raise ValueError(
+                "points must be None with kernel='precomputed', whose landmarks are among the rows"
+            )
+
+    def _shared_fit(self, X: Matrix) -> PointDraw | None:
+        if self.points is not None or isinstance(self._kernel, Precomputed):
+            return None
         rng = generator(self.random_state)
         p = min(self.n_components, len(X))
         check_memory(24 * p**2, f"n_components={p:,} landmarks", "use fewer columns")
         return landmarks.draw(self._kernel, X, p, rng, compress=self.compress)
 
-    def _basis(self, X: Matrix, shared: PointDraw) -> LandmarkBasis:
-        return landmarks.landmarks_of(
-            self._kernel, shared, self.n_components, compress=self.compress
-        )
+    def _basis(self, X: Matrix, shared: PointDraw | None) -> LandmarkBasis:
+        p, compress = self.n_components, self.compress
+        if shared is not None:
+            return landmarks.landmarks_of(self._kernel, shared, p, compress=compress)
+        if self.points is None:
+            gram, rng = _checked_gram(X), generator(self.random_state)
+            return landmarks.landmarks_among(gram, p, rng, compress=compress)
+        given = _checked_points(self.points, self.n_features_in_)
+        points = np.asarray(self._coordinates.rows(given), dtype=np.float64)
+        if len(points) > p and not compress:
+            raise ValueError(
+                f"points has {len(points)} rows, more than n_components={p}; give "
+                f"n_components={len(points)}, or compress=True to project them"
+            )
+        return landmarks.landmarks_at(self._kernel, X, points, p, compress=compress)
 
     def _restored_columns(self) -> int:
         same = self.basis_.points.shape[1] == self._n_axes
@@ -283,3 +338,39 @@ class Landmarks(ExpansionMap):
         evaluated = 8 * eps * np.sqrt(m * at_zero) * float(np.linalg.norm(W))
         inverted = 4 * eps * m * np.einsum("ij,ij->i", coefficients, coefficients)
         return super()._rounding(Z) + at_zero * (evaluated + inverted)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return tags
+
+
+def _checked_points(points: Any, d: int) -> Floats:
+    """Landmarks that were given, (m, d)."""
+    try:
+        rows = check_array(points, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"points must be an array of finite numbers (m, {d}), such as X[:100]: {error}"
+        ) from None
+    if rows.shape[1] != d:
+        raise ValueError(
+            f"points has {rows.shape[1]} columns and X has {d}; give points of shape (m, {d})"
+        )
+    return np.asarray(rows)
+
+
+def _checked_gram(X: Matrix) -> Floats:
+    """Kernel values of the rows of a fit with each other."""
+    gram = np.asarray(X, dtype=np.float64)
+    if gram.shape[0] != gram.shape[1]:
+        raise ValueError(
+            f"kernel='precomputed' wants the kernel values of all rows with each other, X of shape "
+            f"(n, n) such as kernel(X), got {gram.shape}"
+        )
+    if np.abs(gram - gram.T).max() > 1e-6 * np.abs(gram).max():
+        raise ValueError(
+            "kernel='precomputed' wants a symmetric X; its rows may be in another order than its "
+            "columns"
+        )
+    return gram

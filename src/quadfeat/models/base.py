@@ -26,7 +26,7 @@ from .._rows import moved
 from .._typing import Floats, Matrix
 from ..data.blocks import Block
 from ..data.checkpoint import Checkpoint
-from ..data.dask_source import AnySource, Partitions, is_collection
+from ..data.dask_source import AnySource, is_partitioned, partitions
 from ..data.identity import parameters_fingerprint
 from ..data.iterators import IteratorSource
 from ..data.sampling import RowSample, SampledRows, is_table_of_counts
@@ -135,8 +135,8 @@ class KernelModel(ExplainedModel, BaseEstimator):
             # `fit` forgets earlier batches and their columns.
             for name in ("_sums", "_seen", "feature_names_in_", "_first_index"):
                 self.__dict__.pop(name, None)
-        if is_collection(X):
-            return Partitions(X, y, sample_weight, dtype=self.dtype)
+        if is_partitioned(X):
+            return partitions(X, y, sample_weight, dtype=self.dtype)
         if hasattr(X, "__next__") and y is None and sample_weight is None:
             return IteratorSource.of(X).astype(self.dtype)
         if _is_stream(X):
@@ -255,7 +255,7 @@ class KernelModel(ExplainedModel, BaseEstimator):
                 f"the rows of X differ by less than {dtype} can tell; standardise X, or give it "
                 f"as float64"
             )
-        if (features.kernel is None or features.kernel.learns) and len(distinct) > 1:
+        if getattr(features.kernel, "learns", features.kernel is None) and len(distinct) > 1:
             drawn = self._weighted(summary.some(_TUNING_ROWS).drawn)
             y, weight = self._encoded(Block(drawn.X, drawn.y, drawn.weight))
             counts = is_table_of_counts(drawn.X, drawn.weight)

@@ -410,8 +410,15 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each class, (n, classes), in the order of `classes_`."""
         check_is_fitted(self)
-        scores = self._scores(X)
-        return probabilities(scores, self._slope if self.loss_ == "ridge" else 1.0)
+        return probabilities(self._scores(X), self.slope or 1.0)
+
+    @property
+    def slope(self) -> float | None:
+        """What scores are multiplied by before the softmax of `predict_proba`; None without one."""
+        check_is_fitted(self)
+        if self.loss_ == "squared_hinge":
+            return None
+        return self._slope if self.loss_ == "ridge" else 1.0
 
 
 def _n_effective(sample: Rows) -> float:

@@ -6,7 +6,8 @@ partial sums, which are merged in pairs by a tree that depends only on the order
 So the result does not depend on the number of workers, on which worker did what, or on workers
 that died.
 
-Works with every Dask scheduler: a `dask.distributed` client if there is one, else threads.
+Works with every Dask scheduler: a `dask.distributed` client if there is one, else threads; and
+with every engine that can map a function over partitions (`data.partitioned.MappedRows`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from typing import Any
 import numpy as np
 
 from ..data.checkpoint import Checkpoint
-from ..data.dask_source import AnySource, Partitions, check_seen, delayed, is_collection
+from ..data.dask_source import AnySource, delayed, is_collection
+from ..data.partitioned import PartitionedRows, check_seen
 from ..data.sources import source
 from ..maps.base import FeatureMap
 from .stream import Arrays, Encode, FeatureStream, Stream, Sums
@@ -47,12 +49,12 @@ class ClusterStream:
 
     Parameters
     ----------
-    partitions : Partitions
+    partitions : PartitionedRows
     features : fitted FeatureMap
     encode : function of a Block that returns its targets and weights in the form of the sums
     """
 
-    def __init__(self, partitions: Partitions, features: FeatureMap, encode: Encode) -> None:
+    def __init__(self, partitions: PartitionedRows, features: FeatureMap, encode: Encode) -> None:
         self._partitions, self._features, self._encode = partitions, features, encode
 
     def fold(

@@ -222,6 +222,12 @@ class KernelRegressor(RegressorMixin, KernelModel):
         noise = np.sqrt(self.noise_)
         return mean, spread * noise if self._single else np.outer(spread, noise)
 
+    @property
+    def posterior(self) -> Posterior | None:
+        """What `return_std` needs; None for a map with negative weights or above 8192 columns."""
+        check_is_fitted(self)
+        return self._posterior
+
     def _checked_posterior(self) -> Posterior:
         if self._posterior is None:
             raise ValueError(

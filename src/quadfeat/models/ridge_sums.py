@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import io
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -116,6 +118,23 @@ class NormalSums:
             sums.weight_square = float(state["weight_square"])
         else:  # files of version 0.1.0 hold a number of rows
             sums.weight_square = sums.weight**2 / float(state["n_rows"])
+        return sums
+
+    def to_bytes(self) -> bytes:
+        """The sums as bytes, to send them or to store them; without pickle."""
+        buffer = io.BytesIO()
+        np.savez(buffer, allow_pickle=False, **self.state())
+        return buffer.getvalue()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Self:
+        """The sums of `to_bytes`, to the bit; a ValueError for any other bytes."""
+        try:
+            with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+                sums = cls.from_state({name: arrays[name] for name in arrays.files})
+            sums.check()
+        except (ValueError, KeyError, TypeError, EOFError, AttributeError, BadZipFile) as error:
+            raise ValueError(f"these bytes hold no sums of NormalSums.to_bytes: {error}") from None
         return sums
 
     def check(self) -> None:

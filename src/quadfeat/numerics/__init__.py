@@ -31,6 +31,7 @@ from .factorisations import (
     norms,
     pivoted_inverse_root,
     plain_cholesky,
+    triangular_inverse,
 )
 from .gauss import gauss_hermite, stieltjes, symmetric_gauss
 from .lbfgs import LBFGS
@@ -110,6 +111,7 @@ __all__ = [
     "squared_distances",
     "stieltjes",
     "symmetric_gauss",
+    "triangular_inverse",
     "typical",
     "wide_frame",
 ]

@@ -240,6 +240,13 @@ def norms(root: Floats, rows: Floats) -> Floats:
     return np.einsum("ij,ij->j", half, half)
 
 
+def triangular_inverse(root: Floats) -> Floats:
+    """The inverse of the upper triangle of `root`, whose lower triangle is not read, (p, p)."""
+    inverse, info = lapack.dtrtri(np.triu(root))
+    _raise_if(info, "dtrtri")
+    return np.asarray(inverse)
+
+
 def _raise_if(info: int, routine: str) -> None:
     if info != 0:
         raise np.linalg.LinAlgError(f"{routine} stopped with info {info}")

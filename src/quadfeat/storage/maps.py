@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -92,10 +92,19 @@ _grid: dict[str, Check] = {
 
 
 _map_parameters: dict[str, Check] = {
-    "kernel": either(absent, any_kernel),
+    "kernel": either(absent, any_kernel, lambda value: value == "precomputed"),
     "random_state": _seed,
     "pool": either(absent, instance(FourierMap)),
 }
+
+
+def _state(features: Any) -> dict[str, Any]:
+    """The attributes of a map; no `points` are not stored, so that earlier versions can read it."""
+    return {
+        name: value
+        for name, value in vars(features).items()
+        if not (name == "points" and value is None)
+    }
 
 
 def _map(kind: type, stored: dict[str, Check], *more: str, **maybe: Check) -> Recipe:
@@ -122,7 +131,7 @@ _MAPS = (
     _map(SphericalRadial, _fourier),
     _map(FramedGrid, {**_fourier, "_framed": instance(PrunedGrid)}),
     _map(HermiteMercer, {**_signed, "basis_": instance(MercerBasis)}),
-    _map(Landmarks, {**_signed, "basis_": instance(LandmarkBasis)}),
+    replace(_map(Landmarks, {**_signed, "basis_": instance(LandmarkBasis)}), state=_state),
     _map(
         KernelFeatures,
         {**_common, "map_": instance(FeatureMap), "report_": instance(Report)},
