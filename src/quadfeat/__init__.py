@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._engine import engine_info as engine_info
+    from .data.encoder import TableEncoder as TableEncoder
     from .export import to_onnx as to_onnx
     from .export import to_torch as to_torch
     from .kernels.base import Kernel as Kernel
@@ -49,6 +50,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "engine_info": "_engine",
+    "TableEncoder": "data.encoder",
     "Kernel": "kernels.base",
     "Smoothed": "kernels.spectral",
     "Spectral": "kernels.spectral",

@@ -1,4 +1,4 @@
-"""Errors that callers tell apart. All are `ValueError`s, so users need not know them."""
+"""Errors that callers tell apart, all `ValueError`s, so users need not know them; and a warning."""
 
 
 class NotSeparable(ValueError):
@@ -15,3 +15,11 @@ class NoDensity(ValueError):
 
 class NoCertificate(ValueError):
     """No error below k(0) can be proven for a map; `error` estimates it."""
+
+
+class UnseenValues(UserWarning):
+    """Rows have categories or gaps that no training row had."""
+
+
+class NeedsEncoding(ValueError):
+    """A table has text, dates or gaps where numbers are needed; a `TableEncoder` makes numbers."""

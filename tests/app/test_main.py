@@ -144,17 +144,18 @@ def test_a_map_alone_is_fitted_and_transforms_files(houses):
 def test_mistakes_end_in_one_sentence_and_leave_no_file(houses, monkeypatch, capsys):
     folder, _ = houses
     monkeypatch.chdir(folder)
+    (folder / "empty").mkdir()
     wrong = (
         ("fit train.csv --target prize --out x", 1, "'price'"),
         ("fit train.csv --out x", 1, "target"),
         ("fit nowhere.csv --target a --out x", 1, "nowhere.csv"),
         ("predict train.csv train.csv --out x.csv", 1, "train.csv"),
-        ("fit train.csv", 2, "--out"),
+        ("fit", 2, "DATA"),
         ("fit train.csv --target price --out train.csv", 1, "is read from as well"),
         ("fit train.csv --target price --out nowhere/x", 1, "does not exist"),
         ("fit train.csv --target price --out x --checkpoint ./x", 1, "name two files"),
         ("fit train.csv --target price --out x --checkpoint no/c", 1, "error: checkpoint='no/c'"),
-        ("fit . --target price --out x", 1, "is a folder"),
+        ("fit empty --target price --out x", 1, "is a folder without Parquet files"),
         ("demo --out train.csv", 1, "--out names train.csv, which is a file or in one; name a"),
         ("bench --out train.csv/a", 1, "which is a file or in one"),
         ("fit a[b].csv --target price --out x", 1, "a[b].csv"),

@@ -1,9 +1,11 @@
 """Exported models predict what the models predict."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import quadfeat as qf
+from quadfeat.export.outputs import record
 
 from .targets import installed
 
@@ -86,3 +88,12 @@ def test_what_cannot_be_exported_is_named(export, tmp_path):
         getattr(qf, export)(qf.Gaussian(), *path)
     with pytest.raises(ValueError, match="not fitted"):  # scikit-learn's NotFittedError
         getattr(qf, export)(qf.DenseGrid(), *path)
+
+
+def test_a_model_of_tables_is_refused_and_the_way_out_is_named(rng):
+    table = pd.DataFrame({"city": ["a", "b"] * 30, "size": rng.normal(size=60)})
+    model = qf.KernelRegressor(qf.KernelFeatures(qf.Gaussian(0.3)), alpha=0.1)
+    y = rng.normal(size=60)
+    with pytest.raises(ValueError, match="TableEncoder"):
+        record(model.fit(table, y))
+    assert record(model.fit(qf.TableEncoder().fit_transform(table, y), y)).outputs

@@ -2,6 +2,7 @@
 
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 
 import quadfeat as qf
@@ -179,3 +180,17 @@ def test_names_of_columns_name_effects(rows):
     model = qf.KernelRegressor(MAPS["dense"](_anova())).fit(frame, y)
     assert model.effects_.names == ("age", "bmi", "bp", "age x bmi", "bmi x bp")
     assert model.effects(frame).shape == (500, 5)
+
+
+def test_effects_of_a_table_are_those_of_the_columns_that_its_encoder_makes(rng, tmp_path):
+    table = pd.DataFrame({"size": rng.normal(size=400), "city": rng.choice(["a", "b", "c"], 400)})
+    table.loc[::50, "size"] = np.nan
+    y = np.sin(table["size"].fillna(0.0)) + (table["city"] == "b") + 0.1 * rng.normal(size=400)
+    kernel = qf.Anova(qf.Gaussian("learned"), subsets="learned")
+    model = qf.KernelRegressor(qf.KernelFeatures(kernel, n_components=100)).fit(table, y)
+    assert {"size", "city=b"} <= set(model.effects_.names)
+    effects = model.effects(table)
+    total = effects.sum(axis=1) + model.effects_.intercept
+    np.testing.assert_allclose(total, model.predict(table), atol=1e-9)
+    qf.save(model, tmp_path / "model.qf")
+    np.testing.assert_array_equal(qf.load(tmp_path / "model.qf").effects(table), effects)

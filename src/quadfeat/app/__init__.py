@@ -3,7 +3,11 @@
 Rule: the only room that prints, and the only one that imports `experiments`.
 
 - `main`: the subcommands, their options, errors in one sentence, the progress bars.
-- `files`: fits, predictions and features of files, block by block.
+- `training`: `train`, from a file to a model and its score; `rows`: what it reads; `holdout`: which
+  rows it holds out; `scores`: scores with intervals; `baselines`: what a model is compared with.
+- `summary`: `FitSummary`, what a fit found: saved beside the model, and printed.
+- `files`: maps, predictions and features of files, block by block.
+- `progress`: progress bars.
 - `demo`: every map on scikit-learn's digits.
 - `bench`: the engine timed beside its peers; its table and its picture.
 - `workloads`: the workloads that `bench` measures.

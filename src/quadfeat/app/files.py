@@ -3,95 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .._errors import UnseenValues
 from .._progress import progress
-from ..data.base import Source
 from ..data.blocks import Block
-from ..data.checkpoint import Checkpoint
+from ..data.encoder import warn_of_unseen
 from ..data.sources import source
 from ..data.summary import SummaryBuilder, distinct_rows
+from ..data.table_files import is_table_file, open_table, table_of_array
 from ..data.writers import sink
 from ..kernels.base import Kernel
 from ..kernels.stationary import Gaussian
 from ..maps.base import FeatureMap
 from ..maps.chooser import KernelFeatures
-from ..models.base import fit_keeping_checkpoint
-from ..models.classifier import KernelClassifier
 from ..models.regressor import KernelRegressor
-
-_MOST_CLASSES = 20  # different whole numbers in the first block that still count as labels
-
-
-@dataclass(frozen=True)
-class FitOptions:
-    """What `quadfeat fit` was asked for, beside the two files.
-
-    Attributes
-    ----------
-    target, weight : columns of the file, or None
-    task : "auto", "regression" or "classification"
-    width : int, columns of features
-    loss : "auto" or "ridge", or for classes "squared_hinge" or "logistic"
-    alpha : the penalty, or "auto": chosen on held-out rows
-    checkpoint : file to resume from, or None
-    """
-
-    target: Any = None
-    weight: str | None = None
-    task: str = "auto"
-    width: int = 1024
-    loss: str = "auto"
-    alpha: Any = "auto"
-    checkpoint: Path | None = None
-
-
-def task_of(data: Source) -> str:
-    """ "classification" for text, or at most 20 different whole numbers in the first block."""
-    block = next(data.blocks(), None)
-    if block is None:
-        raise ValueError(f"{data.name} has no rows")
-    if block.y is None:
-        raise ValueError(f"{data.name} has no target; name its column")
-    labels = np.asarray(block.y)
-    if labels.ndim == 1 and labels.dtype.kind in "UOb":
-        return "classification"
-    whole = labels.ndim == 1 and bool((labels == np.round(labels)).all())
-    few = whole and len(np.unique(labels)) <= _MOST_CLASSES
-    return "classification" if few else "regression"
-
-
-def fit_model(
-    path: Path, options: FitOptions
-) -> tuple[KernelRegressor | KernelClassifier, Checkpoint]:
-    """A model fitted to a file, and its checkpoint.
-
-    The checkpoint is still on the disk: the caller removes it after saving the model, so that one
-    of the two always exists.
-    """
-    target, weight, loss = options.target, options.weight, options.loss
-    features = KernelFeatures(n_components=options.width, random_state=0)
-    task = options.task
-    if task == "auto":
-        task = task_of(source(path, target, weight))
-    common: dict[str, Any] = {
-        "alpha": options.alpha,
-        "checkpoint": options.checkpoint,
-        "verbose": True,
-    }
-    if task == "regression":
-        if loss not in ("auto", "ridge"):
-            raise ValueError(f"loss={loss!r} is for classes, and this target is a number")
-        model: Any = KernelRegressor(features, **common)
-    else:
-        model = KernelClassifier(features, loss=loss, **common)
-    fitted = fit_keeping_checkpoint(model, path, target, weight)
-    return model, fitted
 
 
 def fit_map(
@@ -145,25 +76,53 @@ def transform_file(fitted: Any, path: Path, out: Path) -> int:
         raise ValueError("a kernel has no features; give a map, or a model, which has one")
     features: FeatureMap = fitted if isinstance(fitted, FeatureMap) else fitted.features_
     names = [f"z{i}" for i in range(features.n_columns_)]
-    return _mapped(fitted, features.features_of, path, out, names)
+
+    def features_of(X: Any) -> Any:
+        encoded = fitted.encoder_.encode(X)[0] if hasattr(fitted, "encoder_") else X
+        return features.features_of(encoded)
+
+    return _mapped(fitted, features_of, path, out, names)
 
 
 def _mapped(
     fitted: Any, function: Callable[[Any], Any], path: Path, out: Path, names: Sequence[str]
 ) -> int:
     """Write a function of every block of rows to a file; return the number of rows."""
+    blocks = _blocks(fitted, path)
+    count, unseen = 0, Counter[str]()
+    with sink(out, names) as opened, warnings.catch_warnings(record=True) as caught:
+        # Columns were matched by name; blocks of numbers are plain arrays.
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        warnings.filterwarnings("always", category=UnseenValues)
+        for X, n_rows in blocks:
+            if hasattr(fitted, "encoder_"):
+                unseen.update(fitted.encoder_.encode(X)[1])
+            opened.write(function(X))
+            count += n_rows
+    for each in caught:
+        if not issubclass(each.category, UnseenValues):
+            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+    warn_of_unseen(unseen, count)
+    return count
+
+
+def _blocks(fitted: Any, path: Path) -> Iterator[tuple[Any, int]]:
+    """Blocks of rows, as tables if the model was fitted to one with text, dates or gaps."""
+    if path.suffix.lower() == ".npy" and hasattr(fitted, "encoder_"):
+        for table in table_of_array(path).tables():
+            yield table, table.num_rows
+        return
+    if hasattr(fitted, "encoder_") and is_table_file(path):
+        for table in open_table(path).tables():
+            yield table, table.num_rows
+        return
     columns = getattr(fitted, "feature_names_in_", None)
+    if not is_table_file(path):
+        columns = None
     data = source(
         path,
         columns=fitted.n_features_in_ if columns is None else list(columns),
         first_index=getattr(fitted, "_first_index", None),
     )
-    blocks = progress(data.blocks(), total=data.n_rows, label=f"writing {out.name}", verbose=True)
-    count = 0
-    with sink(out, names) as opened, warnings.catch_warnings():
-        # Columns were matched by name in `source`; the blocks are plain arrays.
-        warnings.filterwarnings("ignore", "X does not have valid feature names")
-        for block in blocks:
-            opened.write(function(block.X))
-            count += len(block)
-    return count
+    for block in progress(data.blocks(), total=data.n_rows, label="writing", verbose=True):
+        yield block.X, len(block)

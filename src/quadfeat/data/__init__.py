@@ -14,6 +14,14 @@ Sources, in the order in which rows pass through them:
 - `partitioned`: rows that stay on other machines; `MappedRows`, for any engine, and `spark_rows`
 - `dask_source`: `Partitions`, a Dask collection, whose rows stay on the workers
 
+Tables with text, dates and gaps:
+
+- `encoder`: `TableEncoder`, tables in, numbers out; `encoder_targets`: targets as it takes them
+- `column_kinds`: what a column is; `column_encoders`: what becomes of it
+- `frame`: a table of any make as columns; the only file that imports narwhals
+- `table_files`: CSV files of any spelling, Parquet files and folders, as Arrow tables
+- `table_source`: `TableBlocks`, tables and files of them as blocks of numbers
+
 What is learned from a first pass:
 
 - `sampling`: `RowSample`, a sample decided by the rows' values, and the `SampledRows` it holds
@@ -33,6 +41,7 @@ from .base import Source
 from .blocks import Block
 from .checkpoint import Checkpoint
 from .dask_source import AnySource, Partitions, is_collection
+from .encoder import TableEncoder
 from .identity import parameters_fingerprint
 from .iterators import IteratorSource
 from .numpy_files import DAMAGED
@@ -40,6 +49,7 @@ from .partitioned import MappedRows, PartitionedRows, spark_rows
 from .sampling import RowSample, SampledRows, is_table_of_counts
 from .sources import is_blocks, source
 from .summary import Summary, SummaryBuilder, distinct_rows, effective_share, labels_of, summarise
+from .table_source import TableBlocks
 from .writers import sink
 
 __all__ = [
@@ -56,6 +66,8 @@ __all__ = [
     "Source",
     "Summary",
     "SummaryBuilder",
+    "TableBlocks",
+    "TableEncoder",
     "distinct_rows",
     "effective_share",
     "is_blocks",

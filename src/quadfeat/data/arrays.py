@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from .._checks import check_plain
+from .._errors import NeedsEncoding
 from .base import Source
 from .blocks import Form, Names
 from .wanted import Batch, Wanted
@@ -80,7 +81,7 @@ def frame_numbers(frame: Any, names: Sequence[str], dtype: Any, row: int) -> Any
         try:
             X[:, j] = np.asarray(column, dtype=dtype)
         except (TypeError, ValueError) as error:
-            raise ValueError(
+            raise NeedsEncoding(
                 f"column {name!r} has a value that is not a number in rows {row} to "
                 f"{row + len(frame)}: {error}"
             ) from None

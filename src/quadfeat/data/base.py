@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy import sparse
 
+from .._errors import NeedsEncoding
 from .blocks import Block, Form, Names, as_block, not_finite, reblocked
 from .identity import Ledger
 from .summary import Summary, summarise
@@ -118,7 +119,9 @@ class Source:
                 i, j = where.row[at], where.col[at]
             column = j if self.columns is None else repr(self.columns[j])
             wrong = ", not finite or too large for float32" if single else " or not finite"
-            raise ValueError(
+            gap = bool(np.isnan(block.X[i, j]))
+            kind_of_error = NeedsEncoding if gap else ValueError
+            raise kind_of_error(
                 f"{self.name}: the value in row {row + i}, column {column} is missing{wrong}; "
                 f"impute it or leave the row out"
             )

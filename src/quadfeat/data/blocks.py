@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from .._checks import check_plain
+from .._errors import NeedsEncoding
 from .wanted import Batch, listed
 
 
@@ -163,7 +164,7 @@ def as_block(batch: Batch, dtype: Any, name: str, row: int) -> Block:
         with np.errstate(over="ignore"):  # becomes infinity, which is refused later
             X = X.tocsr().astype(dtype) if sparse.issparse(X) else np.asarray(X, dtype=dtype)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}: a value from row {row} on is not a number: {error}") from None
+        raise NeedsEncoding(f"{name}: a value from row {row} on is not a number: {error}") from None
     y = None if batch.y is None else np.asarray(batch.y)
     weight = None if batch.weight is None else np.asarray(batch.weight, dtype=np.float64)
     return Block(X, y, weight)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._errors import NeedsEncoding
 from .wanted import CHUNK, Batch, BatchReader, Wanted, weight_columns
 
 
@@ -60,7 +61,7 @@ def read_csv(path: Path, wanted: Wanted, rows: int) -> BatchReader:
         schema = file.schema
     counted = len(schema) > 2 and schema.names == [str(i) for i in range(len(schema))]
     known = counted or wanted.named() & set(schema.names)
-    headless = not known and all(_is_number(name) for name in schema.names)
+    headless = not known and all(is_number(name) for name in schema.names)
     every = [f"f{i}" for i in range(len(schema))] if headless else schema.names
     names = wanted.choose(path, every)
     kinds = dict(zip(every, schema.types, strict=True))
@@ -129,7 +130,7 @@ def _batch(part: Any, names: list[str], wanted: Wanted, dtype: Any, path: Path, 
     kind = pa.float32() if dtype == np.float32 else pa.float64()
     for j, name in enumerate(names):
         X[:, j] = part.column(name).cast(kind, safe=False).to_numpy(zero_copy_only=False)
-    targets = [_target(part.column(name), pa) for name in wanted.targets()]
+    targets = [target_values(part.column(name), pa) for name in wanted.targets()]
     y = None
     if targets:
         y = targets[0] if isinstance(wanted.target, str) else np.column_stack(targets)
@@ -140,7 +141,8 @@ def _batch(part: Any, names: list[str], wanted: Wanted, dtype: Any, path: Path, 
     return Batch(X, y, weight)
 
 
-def _target(column: Any, pa: Any) -> Any:
+def target_values(column: Any, pa: Any) -> Any:
+    """A column of an Arrow table as targets."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if _is_text(column.type, pa):
@@ -157,7 +159,7 @@ def _common_dtype(path: Path, schema: Any, names: Sequence[str], pa: Any) -> Any
     types = [schema.field(name).type for name in names]
     for name, kind in zip(names, types, strict=True):
         if not _is_numeric(kind, pa):
-            raise ValueError(
+            raise NeedsEncoding(
                 f"column {name!r} of {path} holds {kind}, and features must be numbers; encode "
                 f"it, or choose the columns to read"
             )
@@ -210,10 +212,13 @@ class _arrow_errors:
         text = str(error).replace("Row #", "line ")
         for i, name in reversed(list(enumerate(self._names))):
             text = text.replace(f"CSV column #{i}:", f"column {name!r}:")
-        raise ValueError(f"{self._path} cannot be read: {text}") from None
+        conversion = "conversion error" in text
+        kind_of_error = NeedsEncoding if conversion else ValueError
+        raise kind_of_error(f"{self._path} cannot be read: {text}") from None
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether a text is a number."""
     try:
         float(text)
     except ValueError:

@@ -37,6 +37,11 @@ def record(estimator: Any, *, learnable: bool = False) -> Graph:
             f"a fitted map, KernelRegressor or KernelClassifier can be exported, got {estimator!r}"
         )
     check_is_fitted(estimator)
+    if hasattr(estimator, "encoder_"):
+        raise ValueError(
+            "a model that encodes tables cannot be exported: the encoder would be missing. Fit a "
+            "model on the numbers of TableEncoder().fit_transform(X, y), and export that"
+        )
     features = estimator if isinstance(estimator, FeatureMap) else estimator.features_
     lengths = length_scales(features.kernel_, features.n_features_in_) if learnable else None
     graph = Graph()

@@ -5,6 +5,7 @@ rows is never held.
 
 - `regressor`: `KernelRegressor`; `classifier`: `KernelClassifier`
 - `base`: `KernelModel`, what both share: data in, the map, one path for `fit` and `partial_fit`
+- `encoding`: `EncodedModel`, tables with text, dates and gaps; `parameters`: checks of both models
 - `stream`: rows to features to sums, with checkpoints; `Rows`, features of rows in memory
 - `cluster`: the same on Dask workers, and lazy predictions
 - `ridge_sums`: `NormalSums`, Z'WZ and Z'WY, and the `RidgeSystem` to solve

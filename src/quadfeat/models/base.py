@@ -14,14 +14,11 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .._checks import (
-    check_choice,
-    check_declared,
-    check_not_negative,
     check_plain,
-    check_positive,
     require,
     with_kernel_hint,
 )
+from .._errors import NeedsEncoding
 from .._rows import moved
 from .._typing import Floats, Matrix
 from ..data.blocks import Block
@@ -32,20 +29,22 @@ from ..data.iterators import IteratorSource
 from ..data.sampling import RowSample, SampledRows, is_table_of_counts
 from ..data.sources import is_blocks, source
 from ..data.summary import Summary, distinct_rows
-from ..kernels.base import Kernel
+from ..data.table_source import TableBlocks
 from ..maps.base import FeatureMap
 from ..maps.chooser import KernelFeatures
 from ..numerics.blas import on_one_thread
 from .centring import far_origin
 from .cluster import lazily, open_stream
 from .effects import ExplainedModel
+from .encoding import EncodedModel
 from .kernel_learning import Sample, choose_kernel
+from .parameters import DTYPES as DTYPES
+from .parameters import check_parameters
 from .ridge import RidgeFit, Score, fit_ridge, ridge_sums
 from .ridge_sums import NormalSums, narrowed
 from .stream import Encode, Rows, Stream
 from .tuning import Tuning, with_rows
 
-DTYPES = ("float32", "float64")
 MEAN_ROWS = 2000  # of the sample, to centre targets by
 LEFT_OUT_FEATURES = 2**22  # n p up to which a regressor leaves every row out in turn
 _TUNING_ROWS = 10_000  # of the sample, to choose a kernel on
@@ -53,7 +52,7 @@ _SAMPLE_WORK = 5e11  # multiply-adds to leave rows of the sample out in turn
 _PREDICTED = 2**25  # bytes of features at a time when predicting
 
 
-class KernelModel(ExplainedModel, BaseEstimator):
+class KernelModel(EncodedModel, ExplainedModel, BaseEstimator):
     """The base of both models: data in, the map, the ridge fit, checkpoints.
 
     `fit` and `partial_fit` both run `_fit`. A subclass says how targets are encoded and what is
@@ -95,9 +94,16 @@ class KernelModel(ExplainedModel, BaseEstimator):
         """
         self._check()
         first = not (batch and hasattr(self, "_sums"))
-        data = self._source(X, y, sample_weight, reset=first)
-        checkpoint = Checkpoint.none() if batch else self._opened_checkpoint(data)
-        summary = self._summarised(data, checkpoint)
+        try:
+            data = self._source(X, y, sample_weight, reset=first)
+            checkpoint = Checkpoint.none() if batch else self._opened_checkpoint(data)
+            summary = self._summarised(data, checkpoint)
+        except NeedsEncoding:
+            if not first or (data_tables := TableBlocks.of(X, y, sample_weight)) is None:
+                raise
+            data = self._fit_encoder(data_tables)
+            checkpoint = Checkpoint.none() if batch else self._opened_checkpoint(data)
+            summary = self._summarised(data, checkpoint)
         if first:
             self._begin(summary, classes)
         self._fit_rows(data, summary, checkpoint, batch=batch)
@@ -133,10 +139,12 @@ class KernelModel(ExplainedModel, BaseEstimator):
     def _source(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> AnySource:
         if reset:
             # `fit` forgets earlier batches and their columns.
-            for name in ("_sums", "_seen", "feature_names_in_", "_first_index"):
+            for name in ("_sums", "_seen", "feature_names_in_", "_first_index", "encoder_"):
                 self.__dict__.pop(name, None)
         if is_partitioned(X):
             return partitions(X, y, sample_weight, dtype=self.dtype)
+        if (encoded := self._encoded_source(X, y, sample_weight)) is not None:
+            return encoded
         if hasattr(X, "__next__") and y is None and sample_weight is None:
             return IteratorSource.of(X).astype(self.dtype)
         if _is_stream(X):
@@ -179,35 +187,7 @@ class KernelModel(ExplainedModel, BaseEstimator):
         }
 
     def _check(self) -> None:
-        check_declared(self)
-        if isinstance(self.features, Kernel):
-            raise TypeError(
-                f"features must be a feature map, and {self.features!r} is a kernel: write "
-                f"{type(self).__name__}(KernelFeatures({self.features!r}))"
-            )
-        if not (self.features is None or isinstance(self.features, FeatureMap)):
-            raise TypeError(
-                f"features must be a feature map such as KernelFeatures(n_components=1024), or "
-                f"None, got {self.features!r}"
-            )
-        if self.features is not None:
-            self.features.check_parameters()
-        if isinstance(self.alpha, str):
-            check_choice("alpha", self.alpha, ("auto",))
-        else:
-            values = np.atleast_1d(self.alpha).tolist()
-            if not values:
-                raise ValueError("alpha is empty; give a number such as 1.0, several, or 'auto'")
-            for value in values:
-                check_positive("alpha", value)
-        if self.dtype is not None:
-            check_choice("dtype", self.dtype, DTYPES)
-        if not (self.checkpoint is None or isinstance(self.checkpoint, str | os.PathLike)):
-            raise TypeError(
-                f"checkpoint must be a path such as 'fit.checkpoint', or None, got "
-                f"{self.checkpoint!r}"
-            )
-        check_not_negative("checkpoint_interval", self.checkpoint_interval, example="60.0")
+        check_parameters(self)
 
     def _opened_checkpoint(self, data: AnySource) -> Checkpoint:
         if self.checkpoint is None:
@@ -271,7 +251,7 @@ class KernelModel(ExplainedModel, BaseEstimator):
         self.features_ = features.fit(distinct)
         if origin is not None:
             self.features_.moved_to(origin)
-        self.n_features_in_ = distinct.shape[1]
+        self.n_features_in_ = self._n_input_columns(distinct.shape[1])
 
     def _precision(self, X: Matrix) -> Any:
         """The dtype of the features of these rows."""
@@ -366,6 +346,8 @@ class KernelModel(ExplainedModel, BaseEstimator):
     def _predicted_rows(self, X: Any) -> Iterator[Block]:
         """X in blocks, after the checks of `predict`."""
         check_is_fitted(self)
+        if (encoded := self._encoded_to_predict(X)) is not None:
+            return encoded.astype(self.dtype).blocks()
         if _is_stream(X):
             data = source(X, **self._columns())
         else:
@@ -407,11 +389,12 @@ class KernelModel(ExplainedModel, BaseEstimator):
         self.tuning_ = Tuning(self.tuning_)  # a file has a plain list
         require(hasattr(self.features_, "n_features_in_"), "the map is not fitted")
         d, p = self.features_.n_features_in_, self.features_.n_columns_
-        require(self.n_features_in_ == d, "the map has other columns")
-        names = getattr(self, "feature_names_in_", range(d))
-        require(len(names) == d, "feature_names_in_ is not one per column")
-        moves = getattr(self, "feature_importances_", np.zeros(d))
-        require(len(moves) == d, "feature_importances_ is not one per column")
+        given = self._n_input_columns(d)
+        require(self.n_features_in_ == given, "the map has other columns")
+        names = getattr(self, "feature_names_in_", range(given))
+        require(len(names) == given, "feature_names_in_ is not one per column")
+        moves = getattr(self, "feature_importances_", np.zeros(given))
+        require(len(moves) == given, "feature_importances_ is not one per column")
         if hasattr(self, "_seen"):
             require(self._seen.n_columns == d, "the sample has other columns")
         n_scores = self._check_restored(p)

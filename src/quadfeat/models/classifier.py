@@ -17,6 +17,7 @@ from .._typing import Floats
 from ..data.blocks import Block
 from ..data.checkpoint import Checkpoint
 from ..data.dask_source import AnySource
+from ..data.encoder import TableEncoder
 from ..data.sampling import SampledRows
 from ..data.summary import Summary, effective_share, labels_of
 from ..maps.base import FeatureMap
@@ -86,6 +87,8 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     fit_intercept : bool
     dtype : "float32", "float64" or None
         As for `KernelRegressor`.
+    encoder : TableEncoder or None
+        As for `KernelRegressor`.
     checkpoint : path or None
         As for `KernelRegressor`.
     checkpoint_interval : float, minimum seconds between writes
@@ -105,6 +108,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     n_passes_ : int, passes over the data of L-BFGS; not if `loss_` is "ridge"
     feature_importances_ : array (n_features_in_,), as for `KernelRegressor`, of the scores
     effects_ : EffectsSummary, as for `KernelRegressor`, of the scores
+    encoder_ : TableEncoder, fitted, only if X was encoded, as for `KernelRegressor`
     n_features_in_ : int, columns of X
     feature_names_in_ : array of str (n_features_in_,), only if the columns of X have names
 
@@ -132,6 +136,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         class_weight: Any = None,
         fit_intercept: bool = True,
         dtype: str | None = None,
+        encoder: TableEncoder | None = None,
         checkpoint: Any = None,
         checkpoint_interval: float = 60.0,
         verbose: bool = False,
@@ -143,6 +148,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         self.class_weight = class_weight
         self.fit_intercept = fit_intercept
         self.dtype = dtype
+        self.encoder = encoder
         self.checkpoint = checkpoint
         self.checkpoint_interval = checkpoint_interval
         self.verbose = verbose
@@ -190,8 +196,9 @@ class KernelClassifier(ClassifierMixin, KernelModel):
 
         Parameters
         ----------
-        X : array, CSR matrix, memory map, DataFrame; a path; blocks (X, y) or (X, y, weight); or a
-            Dask array or DataFrame, whose partitions are summed on their workers
+        X : array, CSR matrix, memory map; DataFrame or Arrow table, also with text, dates and gaps;
+            a path; blocks (X, y) or (X, y, weight); or a Dask array or DataFrame, whose partitions
+            are summed on their workers
         y : (n,) labels; for a file the name of its column
         sample_weight : (n,) or None; for a file the name of its column
         """

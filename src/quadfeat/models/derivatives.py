@@ -40,12 +40,17 @@ class DifferentiableModel(ABC):
     def _precision(self, X: Matrix) -> Any:
         """The dtype of the features of these rows."""
 
+    @abstractmethod
+    def _of_input_columns(self, importances: Floats) -> Floats:
+        """Importances of the columns of X, from those of the columns of the map."""
+
     @on_one_thread
     def gradient(self, X: Any) -> Floats:
         """The gradient by x of what the model computes at every row of X, in closed form.
 
         Of `predict` for a regressor, of `decision_function` for a classifier. Useful to see which
-        columns matter where; the mean of its outer products shows the directions that matter.
+        columns matter where; the mean of its outer products shows the directions that matter. Of
+        a table with text, dates or gaps, by the columns that `encoder_` makes.
 
         Parameters
         ----------
@@ -66,7 +71,7 @@ class DifferentiableModel(ABC):
         """
         check_is_fitted(self)
         W = np.atleast_2d(self.coef_).T
-        parts = [np.empty((0, W.shape[1], self.n_features_in_))]
+        parts = [np.empty((0, W.shape[1], self.features_.n_features_in_))]
         for block in self._predicted_rows(X):
             dtype = self._precision(block.X)
             unit = narrowed(W, dtype)[1]
@@ -84,12 +89,13 @@ class DifferentiableModel(ABC):
         """
         self.__dict__.pop("feature_importances_", None)
         W = np.atleast_2d(self.coef_).T
-        rows = int(np.clip(_WORK // (W.size * self.n_features_in_), *_IMPORTANCE_ROWS))
+        d = self.features_.n_features_in_
+        rows = int(np.clip(_WORK // (W.size * d), *_IMPORTANCE_ROWS))
         some = np.asarray(X[:rows], dtype=np.float64)
-        gradient = np.empty((len(some), W.shape[1], self.n_features_in_))
+        gradient = np.empty((len(some), W.shape[1], d))
         try:
             self.features_.write_gradient(some, W / (np.abs(W).max() or 1.0), gradient)
         except NotImplementedError:
             return
         moves = np.sqrt(np.mean(gradient**2, axis=(0, 1))) * np.std(X, axis=0, dtype=np.float64)
-        self.feature_importances_ = moves / (moves.sum() or 1.0)
+        self.feature_importances_ = self._of_input_columns(moves / (moves.sum() or 1.0))

@@ -37,8 +37,8 @@ class EffectsSummary:
     shares : (m,), the covariance of each effect with the prediction by the variance of the
         prediction, over training rows: they add up to 1. Of independent columns these are Sobol
         indices; of correlated ones they may be negative, where effects cancel each other.
-    column_shares : (n_features_in_,), the sum of the shares of all effects of a column; these
-        (total indices) may add up to more than 1
+    column_shares : (d,), for each column, or each that `encoder_` makes, the sum of the shares of
+        all its effects; these (total indices) may add up to more than 1
     """
 
     subsets: tuple[Subset, ...]
@@ -128,10 +128,12 @@ class ExplainedModel(DifferentiableModel):
         parts, W = self._decomposed(), np.atleast_2d(self.coef_).T
         intercept = parts.centre @ W + np.atleast_1d(self.intercept_)
         shares = parts.shares(W)
-        total = np.zeros(self.n_features_in_)
+        total = np.zeros(self.features_.n_features_in_)
         for subset, share in zip(parts.subsets, shares, strict=True):
             total[list(subset)] += share
+        encoder = getattr(self, "encoder_", None)
         known = getattr(self, "feature_names_in_", None)
+        known = known if encoder is None else encoder.get_feature_names_out()
         names = [f"x{i}" for i in range(len(total))] if known is None else list(map(str, known))
         return EffectsSummary(
             parts.subsets,
@@ -169,7 +171,7 @@ class ExplainedModel(DifferentiableModel):
             )
         if X is None:
             return self._background
-        return np.concatenate([np.empty((0, self.n_features_in_)), *self._effect_rows(X)])
+        return np.concatenate([np.empty((0, self.features_.n_features_in_)), *self._effect_rows(X)])
 
     @property
     def _has_deviations(self) -> bool:
@@ -197,7 +199,7 @@ class ExplainedModel(DifferentiableModel):
     def _decomposed(self) -> Decomposition:
         rows = self.background()
         if not hasattr(self, "_decomposition"):
-            subsets = effect_subsets(self.features_, self.n_features_in_)
+            subsets = effect_subsets(self.features_, self.features_.n_features_in_)
             self._decomposition = Decomposition.of(subsets, rows, self._write_rows)
         return self._decomposition
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._checks import require
 from .._typing import Floats
 from ..data.blocks import Block
+from ..data.encoder import TableEncoder
 from ..data.summary import Summary
 from ..maps.base import FeatureMap
 from ..numerics.blas import on_one_thread
@@ -57,6 +58,9 @@ class KernelRegressor(RegressorMixin, KernelModel):
         "float32" takes half the time, and its rounding is small beside the error of the features.
         Columns that lie far from 0 are centred in double precision before they are rounded, in
         `features_.transform` too; `basis_` of that map belongs to centred rows.
+    encoder : TableEncoder or None
+        Makes numbers of the columns of X, and scales them. None makes one for tables with text,
+        dates or gaps only, in memory or in files.
     checkpoint : path or None
         A file from which the same fit is resumed after an interruption, to the same bits; it is
         removed after the fit. A disk that fills up during the fit causes a warning, not an error.
@@ -79,6 +83,7 @@ class KernelRegressor(RegressorMixin, KernelModel):
         of rows, times the deviation of the column. Not causes, and shared by correlated columns.
     effects_ : EffectsSummary, of a model on a kernel of subsets such as `Anova`
         `subsets`, `names`, `intercept`, `shares` and `column_shares` of `effects(X)`.
+    encoder_ : TableEncoder, fitted, only if X was encoded; `features_` then takes its columns
     n_features_in_ : int, columns of X
     feature_names_in_ : array of str (n_features_in_,), only if the columns of X have names
 
@@ -104,6 +109,7 @@ class KernelRegressor(RegressorMixin, KernelModel):
         alpha: Any = "auto",
         fit_intercept: bool = True,
         dtype: str | None = None,
+        encoder: TableEncoder | None = None,
         checkpoint: Any = None,
         checkpoint_interval: float = 60.0,
         verbose: bool = False,
@@ -112,6 +118,7 @@ class KernelRegressor(RegressorMixin, KernelModel):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.dtype = dtype
+        self.encoder = encoder
         self.checkpoint = checkpoint
         self.checkpoint_interval = checkpoint_interval
         self.verbose = verbose
@@ -124,8 +131,9 @@ class KernelRegressor(RegressorMixin, KernelModel):
 
         Parameters
         ----------
-        X : array, CSR matrix, memory map, DataFrame; a path; blocks (X, y) or (X, y, weight); or a
-            Dask array or DataFrame, whose partitions are summed on their workers
+        X : array, CSR matrix, memory map; DataFrame or Arrow table, also with text, dates and gaps;
+            a path; blocks (X, y) or (X, y, weight); or a Dask array or DataFrame, whose partitions
+            are summed on their workers
         y : (n,) or (n, t); for a file the name of its column
         sample_weight : (n,) or None; for a file the name of its column
         """

@@ -1,9 +1,9 @@
 """Save and load: one file for every map, kernel and model, without pickle.
 
 Each stored class has a recipe: the attributes that a file holds and what each must be (`recipe` has
-the checks; `kernels`, `plans`, `maps` and `models` the recipes). `tree` turns objects into plain
-values and arrays, and back; `data.archive` reads and writes these. What follows from the stored
-attributes is rebuilt and checked by the classes themselves (`restored`, `check`).
+the checks; `kernels`, `plans`, `maps`, `tables` and `models` the recipes). `tree` turns objects
+into plain values and arrays, and back; `data.archive` reads and writes these. What follows from the
+stored attributes is rebuilt and checked by the classes themselves (`restored`, `check`).
 
 The rule: whatever a file holds, `load` runs no code from it, takes at most a small multiple of its
 size in memory, and returns an object that works or raises a ValueError.
@@ -14,13 +14,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..data.archive import read, write
-from . import maps, models
+from . import maps, models, tables
 from .recipe import Recipes
 from .tree import Decoder, Encoder
 
 __all__ = ["load", "save"]
 
-RECIPES = Recipes({**maps.RECIPES, **models.RECIPES})
+RECIPES = Recipes({**maps.RECIPES, **tables.RECIPES, **models.RECIPES})
 
 
 def save(estimator: Any, path: Any) -> None:
@@ -31,7 +31,7 @@ def save(estimator: Any, path: Any) -> None:
 
     Parameters
     ----------
-    estimator : FeatureMap, Kernel, KernelRegressor or KernelClassifier
+    estimator : FeatureMap, Kernel, TableEncoder, KernelRegressor or KernelClassifier
     path : path
 
     Raises

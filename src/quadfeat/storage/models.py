@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.encoder import TableEncoder
 from ..data.sampling import RowSample
 from ..maps.base import FeatureMap
 from ..models.base import DTYPES, KernelModel
@@ -61,6 +62,7 @@ def _class_weights(value: Any) -> bool:
 
 _parameters: dict[str, Check] = {
     "features": either(absent, instance(FeatureMap)),
+    "encoder": either(absent, instance(TableEncoder)),
     "class_weight": either(absent, instance(str), _class_weights),
     "fit_intercept": instance(bool, int),
     "dtype": either(absent, lambda value: isinstance(value, str) and value in DTYPES),
@@ -84,6 +86,7 @@ _maybe: dict[str, Check] = {
     "_seen": instance(RowSample),
     "feature_importances_": array(FLOATS, 1, least=0.0),
     "_background": array(FLOATS, 2),
+    "encoder_": instance(TableEncoder),
 }
 
 

@@ -1,0 +1,395 @@
+"""`train`: from a file to a model, its score on held-out rows, and what it is compared with."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..data.checkpoint import Checkpoint
+from ..data.column_kinds import KINDS, plain_report
+from ..data.encoder import TableEncoder
+from ..data.encoder_targets import is_labels
+from ..data.frame import frame
+from ..data.table_source import TableBlocks
+from ..maps.chooser import KernelFeatures
+from ..models.base import fit_keeping_checkpoint
+from ..models.classifier import KernelClassifier
+from ..models.regressor import KernelRegressor
+from . import baselines
+from .holdout import HoldOut, hold_out
+from .rows import RowBlock, RowStream, open_rows
+from .scores import Score, accuracy, auroc, r2
+from .summary import Contender, FitSummary
+
+_BASELINE_ROWS = 50_000  # training rows of the baselines, at most
+_TEST_ROWS = 50_000
+_SCALING_ROWS = 2000  # to learn from and to validate on, where scaling is chosen
+_SCALING_WIDTH = 128
+_MAP_ROWS = 2000
+_MOST_CLASSES = 1000
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """What `quadfeat fit` was asked for.
+
+    Attributes
+    ----------
+    target, weight : columns of the file, or None
+    task : "auto", "regression" or "classification"
+    width : int, columns of features
+    loss : "auto" or "ridge", or for classes "squared_hinge" or "logistic"
+    alpha : the penalty, or "auto"
+    checkpoint : file to resume from, or None
+    test, group, time : a file to score on; columns to hold out whole groups or the last rows by
+    kinds : kinds of columns, as `TableEncoder` takes them
+    verbose : bool, whether to show progress on stderr
+    compared : bool, whether to fit a linear model and gradient boosting beside
+    """
+
+    target: str | None
+    weight: str | None = None
+    task: str = "auto"
+    width: int = 1024
+    loss: str = "auto"
+    alpha: Any = "auto"
+    checkpoint: Path | None = None
+    test: Path | None = None
+    group: str | None = None
+    time: str | None = None
+    kinds: dict[str, str] | None = None
+    verbose: bool = True
+    compared: bool = True
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A fitted model, its checkpoint, still on the disk, and the summary of the fit."""
+
+    model: KernelRegressor | KernelClassifier
+    checkpoint: Checkpoint
+    summary: FitSummary
+
+
+def column_kinds(given: Sequence[str] | None) -> dict[str, str] | None:
+    """COLUMN=KIND, ... as a dict; None if there are none."""
+    if not given:
+        return None
+    kinds = {}
+    for each in given:
+        name, equals, kind = each.rpartition("=")
+        if not equals or kind not in KINDS:
+            raise ValueError(f"--kind {each} must be COLUMN=KIND with a kind of {', '.join(KINDS)}")
+        kinds[name] = kind
+    return kinds
+
+
+def train(path: Path, options: TrainOptions, command: str = "") -> Trained:
+    """A model of a file, scored on rows that it was not fitted to."""
+    began = time.perf_counter()
+    stream = open_rows(path, options.target, options.weight, options.group, options.time)
+    split = hold_out(stream, options.test, options.group, options.time, options.target)
+    test = _collected(split.test(), _TEST_ROWS)
+    some = _collected(split.train(), _BASELINE_ROWS)
+    if len(some) < 2:
+        raise ValueError(f"{path} has {len(some)} rows to learn from; give at least 2, better 100")
+    classes = _is_classification(options, some, path)
+    model = _model(options, classes)
+    notes = []
+    if _can_scale(some) and options.kinds is None and len(some) >= 20:
+        if _scaling_helps(some, classes, options):
+            model.set_params(encoder=TableEncoder())
+    elif options.kinds is not None:
+        model.set_params(encoder=TableEncoder(columns=options.kinds))
+    started = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        checkpoint = fit_keeping_checkpoint(
+            model, _blocks_of(split, some, encoded=model.encoder is not None)
+        )
+    notes += list(dict.fromkeys(str(each.message) for each in caught if _is_told(each)))
+    fit_seconds = time.perf_counter() - started
+    group = test.key if options.group else None
+    judge = _Judge(some, test, group, classes, getattr(model, "classes_", None))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        predicted = _predictions(model, test.X, classes)
+        if classes and split.outside:
+            notes += judge.unknown_labels()
+    notes += list(dict.fromkeys(str(each.message) for each in caught if _is_told(each)))
+    summary = FitSummary(
+        data=str(path),
+        target=str(options.target or "y"),
+        task="classification" if classes else "regression",
+        command=command,
+        n_train=split.n_train,
+        n_test=len(test),
+        n_without_target=stream.without_target,
+        held_out=split.how,
+        inputs=_inputs(model, some),
+        score=judge.score(predicted),
+        more_scores=judge.more(predicted),
+        contenders=tuple(judge.contenders(some)) if options.compared else (),
+        importances=_importances(model, stream),
+        kernel=" ".join(str(model.features_.kernel_).split())[:200],
+        map=type(getattr(model.features_, "map_", model.features_)).__name__,
+        n_columns=model.features_.n_columns_,
+        alpha=float(model.alpha_),
+        loss=getattr(model, "loss_", ""),
+        map_error=_map_error(model, test),
+        scaled=hasattr(model, "encoder_"),
+        notes=tuple(notes),
+        seconds=time.perf_counter() - began,
+        fit_seconds=fit_seconds,
+    )
+    return Trained(model, checkpoint, summary)
+
+
+def _is_told(warning: Any) -> bool:
+    return issubclass(warning.category, UserWarning) and "feature names" not in str(warning.message)
+
+
+def _collected(blocks: Iterator[RowBlock], limit: int) -> RowBlock:
+    """A random sample of at most `limit` rows, in their order."""
+    rng = np.random.default_rng(0)
+    kept: list[RowBlock] = []
+    keys: list[Any] = []
+    for block in blocks:
+        kept.append(block)
+        keys.append(rng.random(len(block)))
+        if sum(map(len, kept)) > 2 * limit:
+            kept, keys = _smallest(kept, keys, limit)
+    if not kept:
+        raise ValueError("no row is left on one side of the split; give more rows")
+    return _smallest(kept, keys, limit)[0][0]
+
+
+def _smallest(
+    blocks: list[RowBlock], keys: list[Any], limit: int
+) -> tuple[list[RowBlock], list[Any]]:
+    key, joined = np.concatenate(keys), RowBlock.joined(blocks)
+    if len(joined) <= limit:
+        return [joined], [key]
+    chosen = np.zeros(len(key), dtype=bool)
+    chosen[np.argsort(key, kind="stable")[:limit]] = True
+    return [joined.at(chosen)], [key[chosen]]
+
+
+def _is_classification(options: TrainOptions, some: RowBlock, path: Path) -> bool:
+    labels = is_labels(some.y)
+    classes = labels if options.task == "auto" else options.task == "classification"
+    target = options.target or "y"
+    if not classes:
+        if options.loss not in ("auto", "ridge"):
+            raise ValueError(f"loss={options.loss!r} is for classes, and this target is a number")
+        if some.y.dtype.kind not in "biuf":
+            raise ValueError(
+                f"the target {target!r} of {path} has text such as {str(some.y[0])!r}, which is no "
+                f"number; leave out --task regression"
+            )
+        return False
+    n_classes = len(np.unique(some.y))
+    if n_classes == 1:
+        raise ValueError(
+            f"every row has the target {some.y[0].item()!r}, so there is nothing to learn; name "
+            f"another column by --target"
+        )
+    if n_classes > _MOST_CLASSES or n_classes > max(2, len(some) // 2):
+        raise ValueError(
+            f"the target {target!r} has {n_classes:,} different values in {len(some):,} rows, too "
+            f"many for classes; name another column, or use --task regression for numbers"
+        )
+    return True
+
+
+def _model(options: TrainOptions, classes: bool) -> Any:
+    features = KernelFeatures(n_components=options.width, random_state=0)
+    common: dict[str, Any] = {
+        "alpha": options.alpha,
+        "checkpoint": options.checkpoint,
+        "verbose": options.verbose,
+    }
+    if classes:
+        return KernelClassifier(features, loss=options.loss, **common)
+    return KernelRegressor(features, **common)
+
+
+def _blocks_of(split: HoldOut, some: RowBlock, *, encoded: bool) -> Any:
+    """The training rows, for `fit`: as tables, or as a function that returns blocks of numbers."""
+    weighted = some.weight is not None
+
+    def tables() -> Iterator[Any]:
+        for block in split.train():
+            yield block.X, block.y, block.weight
+
+    if hasattr(some.X, "filter") or encoded:
+        return TableBlocks("the training rows", split.n_train, tables)
+
+    def blocks() -> Iterator[Any]:
+        for block in split.train():
+            yield (block.X, block.y, block.weight) if weighted else (block.X, block.y)
+
+    return blocks
+
+
+def _can_scale(some: RowBlock) -> bool:
+    """Whether the table is numbers without gaps, which models take as they are."""
+    return not sparse.issparse(some.X) and frame(some.X).is_numeric()
+
+
+def _scaling_helps(some: RowBlock, classes: bool, options: TrainOptions) -> bool:
+    """Whether validation rows are predicted better with scaled columns, by a small model."""
+    order = np.random.default_rng(1).permutation(len(some))
+    n = min(_SCALING_ROWS, (2 * len(some)) // 3)
+    chosen = [np.zeros(len(some), dtype=bool) for _ in range(2)]
+    chosen[0][order[:n]] = True
+    chosen[1][order[n : 2 * n]] = True
+    train, validation = (some.at(rows) for rows in chosen)
+    if classes and len(np.unique(train.y)) < 2:
+        return True
+    losses = []
+    for encoder in (None, TableEncoder()):
+        kind: Any = KernelClassifier if classes else KernelRegressor
+        options_of_loss = {"loss": "ridge"} if classes else {}
+        features = KernelFeatures(n_components=_SCALING_WIDTH, random_state=0)
+        model = kind(features, encoder=encoder, **options_of_loss)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model.fit(train.X, train.y, train.weight)
+                if classes:
+                    codes = np.searchsorted(model.classes_, validation.y)
+                    known = np.isin(validation.y, model.classes_)
+                    shares = model.predict_proba(validation.X)[known]
+                    picked = shares[np.arange(len(shares)), codes[known]]
+                    losses.append(-float(np.log(np.maximum(picked, 1e-12)).mean()))
+                else:
+                    losses.append(
+                        float(np.square(model.predict(validation.X) - validation.y).mean())
+                    )
+        except ValueError:
+            losses.append(np.inf)
+    return losses[1] < losses[0]
+
+
+def _predictions(model: Any, X: Any, classes: bool) -> Any:
+    """Predictions, or probabilities of classes (n, k); of a squared hinge, scores as these."""
+    if not classes:
+        return model.predict(X)
+    if hasattr(model, "predict_proba"):
+        return model.predict_proba(X)
+    scores = model.decision_function(X)
+    if scores.ndim == 1:
+        scores = np.column_stack([-scores, scores]) / 2
+    shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return shares / shares.sum(axis=1, keepdims=True)
+
+
+class _Judge:
+    """Scores of predictions on the held-out rows."""
+
+    def __init__(self, some: RowBlock, test: RowBlock, group: Any, classes: bool, labels: Any):
+        self._some, self._test, self._group, self._classes = some, test, group, classes
+        self._labels = labels
+        weight = some.weight
+        if classes:
+            names, codes = np.unique(some.y, return_inverse=True)
+            self._majority = names[np.argmax(np.bincount(codes, weight))]
+        else:
+            self._mean = float(np.average(some.y.astype(np.float64), weights=weight))
+
+    @property
+    def _binary(self) -> bool:
+        return self._classes and len(self._labels) == 2
+
+    def unknown_labels(self) -> list[str]:
+        """A note if test rows have labels that no training row has."""
+        unknown = ~np.isin(self._test.y, self._labels)
+        if not unknown.any():
+            return []
+        label = self._test.y[unknown][0].item()
+        return [f"{int(unknown.sum()):,} test rows have labels not learned, such as {label!r}"]
+
+    def score(self, predicted: Any) -> Score:
+        y = self._test.y
+        if not self._classes:
+            return r2(y.astype(np.float64), predicted, self._mean, self._group)
+        if self._binary and len(np.unique(y)) == 2:
+            return auroc(y == self._labels[1], predicted[:, 1], self._group)
+        right = self._labels[np.argmax(predicted, axis=1)] == y
+        return accuracy(right, float(np.mean(y == self._majority)), self._group)
+
+    def more(self, predicted: Any) -> dict[str, float]:
+        y = self._test.y
+        if not self._classes:
+            errors = y.astype(np.float64) - predicted
+            return {
+                "RMSE": float(np.sqrt(np.mean(errors**2))),
+                "mean absolute error": float(np.abs(errors).mean()),
+            }
+        known = np.isin(y, self._labels)
+        codes = np.searchsorted(self._labels, y[known])
+        picked = predicted[known][np.arange(int(known.sum())), codes]
+        right = self._labels[np.argmax(predicted, axis=1)] == y
+        loss = -float(np.log(np.maximum(picked, 1e-12)).mean()) if len(picked) else np.nan
+        return {"accuracy": float(right.mean()), "log loss": loss}
+
+    def contenders(self, some: RowBlock) -> Iterator[Contender]:
+        n = len(self._test)
+        if self._classes:
+            flat = np.tile((self._labels == self._majority).astype(float), (n, 1))
+            yield Contender(baselines.MAJORITY, self.score(flat), 0.0)
+        else:
+            yield Contender(baselines.MEAN, self.score(np.full(n, self._mean)), 0.0)
+        for name, build in (
+            (baselines.LINEAR, baselines.linear),
+            (baselines.BOOSTING, baselines.boosting),
+        ):
+            try:
+                fitted = partial(build, some.X, some.y, some.weight, classes=self._classes)
+                predict, seconds = baselines.timed(fitted)
+                if predict is not None:
+                    yield Contender(name, self.score(predict(self._test.X)), seconds)
+            except ValueError:  # of scikit-learn, for data that only ours takes
+                continue
+
+
+def _inputs(model: Any, some: RowBlock) -> Any:
+    """What became of each column; of a table of numbers as they are, each is used."""
+    if hasattr(model, "encoder_"):
+        return model.encoder_.report_
+    if sparse.issparse(some.X) or not hasattr(model, "feature_names_in_"):
+        return ()
+    return plain_report(frame(some.X))
+
+
+def _importances(model: Any, stream: RowStream) -> tuple[tuple[str, float], ...]:
+    shares = getattr(model, "feature_importances_", np.empty(0))
+    names = getattr(model, "feature_names_in_", None)
+    names = [f"column {i}" for i in range(len(shares))] if names is None else list(names)
+    order = np.argsort(-shares, kind="stable")
+    return tuple((names[i], float(shares[i])) for i in order)
+
+
+def _map_error(model: Any, test: RowBlock) -> float:
+    """The RMS error of the kernel over pairs of some held-out rows."""
+    rows = np.zeros(len(test), dtype=bool)
+    rows[:_MAP_ROWS] = True
+    some = test.at(rows)
+    if len(some) < 2:
+        return float("nan")
+    if hasattr(model, "encoder_"):
+        X = model.encoder_.encode(some.X)[0]
+    else:
+        X = some.X if not hasattr(some.X, "filter") else frame(some.X).numbers()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return float(model.features_.error(X, n_pairs=10_000).rms)

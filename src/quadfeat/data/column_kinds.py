@@ -1,0 +1,131 @@
+"""What a column is: a number, a category, a date, free text, an id, or nothing to learn from."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .._typing import Floats
+from .frame import Column, Frame, are_dates, are_numbers
+
+Flags = npt.NDArray[np.bool_]
+KINDS = ("number", "category", "date", "text", "drop")
+_DISTINCT = 0.95  # share of distinct texts from which a column has no categories
+_FEW = 20  # rows below which nothing is called an id
+_WORDS = 3.0  # mean words of a text from which it is free text
+_REPEATS = 0.5  # share of distinct values from which texts of many words are free text
+_DENSE = 50  # rows from which whole numbers without gaps or repeats are taken for row numbers
+_ID_NAME = re.compile(
+    r"^$|^unnamed|(^|[_\s.-])(id|uuid|guid|index|idx|rowid|key)$|^id[_\s.-]", re.I
+)
+_GAPS_TELL = 3.0  # standard errors between the targets of gaps and of other rows
+
+
+@dataclass(frozen=True)
+class ColumnReport:
+    """What became of a column: its kind, and why; gaps and distinct values; columns that came out.
+
+    `kind` is "number", "category", "date", "text" or "drop".
+    """
+
+    name: str
+    kind: str
+    why: str
+    gaps: int
+    distinct: int
+    outputs: int
+
+    def __str__(self) -> str:
+        kind = "left out" if self.kind == "drop" else self.kind
+        parts = [f"{self.name}: {kind}" + f" ({self.why})" * bool(self.why)]
+        parts += [f"{self.distinct:,} different values"] * (self.kind in ("category", "text"))
+        parts += [f"{self.gaps:,} gaps"] * bool(self.gaps)
+        parts += [f"{self.outputs} columns"] * (self.outputs > 1)
+        return ", ".join(parts)
+
+
+def plain_report(table: Frame) -> tuple[ColumnReport, ...]:
+    """The report of a table of numbers that is used as it is."""
+    counts = {name: len(np.unique(table.column(name).values)) for name in table.names}
+    return tuple(ColumnReport(name, "number", "", 0, n, 1) for name, n in counts.items())
+
+
+def kind_of(name: str, column: Column, n_rows: int) -> tuple[str, str]:
+    """The kind of a column, and why, where that needs saying; "drop" for what tells nothing.
+
+    `n_rows` is the number of rows of the whole table, of which the column may be a sample.
+    """
+    known = column.values[~column.gaps]
+    if len(known) == 0:
+        return "drop", "all values are missing"
+    distinct = np.unique(known)
+    if len(distinct) == 1 and len(known) == len(column.values):
+        return "drop", f"constant: every row has {_shown(column, distinct[0])}"
+    if column.kind == "date":
+        return "date", ""
+    if column.kind == "boolean":
+        return "number", ""
+    if column.kind == "number":
+        if is_row_number(name, known, n_rows):
+            return "drop", "an id: whole numbers that never repeat"
+        return "number", ""
+    texts = [column.texts[i] for i in distinct]
+    if are_numbers(texts):
+        numbers = column.as_number()
+        kind, why = kind_of(name, numbers, n_rows)
+        return kind, why or "numbers written as text"
+    if are_dates(texts):
+        return "date", "dates written as text"
+    counts = np.bincount(column.values[~column.gaps])[distinct]
+    words = float(np.average([text.count(" ") + 1 for text in texts], weights=counts))
+    share = len(distinct) / len(known)
+    if share >= _DISTINCT and len(known) >= _FEW:
+        spaced = np.mean([" " in text for text in texts])
+        if spaced < 0.5:
+            return "drop", "an id: text that never repeats"
+        return "text", ""
+    if words >= _WORDS and share >= _REPEATS and len(known) >= _FEW:
+        return "text", ""
+    return "category", ""
+
+
+def is_row_number(name: str, known: Floats, n_rows: int) -> bool:
+    """Whether numbers only name rows: whole, never repeated, and dense or called an id."""
+    if len(known) < _FEW or not (known == np.round(known)).all():
+        return False
+    if len(np.unique(known)) < len(known):
+        return False
+    if _ID_NAME.search(name.strip()):
+        return True
+    return len(known) >= _DENSE and float(np.ptp(known)) < 1.05 * max(n_rows, len(known))
+
+
+def gaps_tell(gaps: Flags, Y: Floats | None, weight: Floats) -> bool:
+    """Whether rows with a gap have other targets: by 3 standard errors, for t targets sqrt(2 log t)
+    more. Without targets, whether at least 1% of rows, and 5, have one.
+    """
+    n = int(gaps.sum())
+    if n == 0 or n == len(gaps):
+        return False
+    if Y is None:
+        return n >= max(5, 0.01 * len(gaps))
+    if n < 5 or len(gaps) - n < 5:
+        return False
+    limit = _GAPS_TELL + np.sqrt(2 * np.log(Y.shape[1]))
+    for y in Y.T:
+        parts = [(y[rows], weight[rows]) for rows in (gaps, ~gaps)]
+        means = [np.average(part, weights=w) for part, w in parts]
+        variance = float(np.average((y - np.average(y, weights=weight)) ** 2, weights=weight))
+        error = np.sqrt(variance * sum(1 / w.sum() for _, w in parts))
+        if abs(means[0] - means[1]) > limit * error:
+            return True
+    return False
+
+
+def _shown(column: Column, value: object) -> str:
+    if column.kind == "text":
+        return repr(column.texts[int(value)])  # type: ignore[call-overload]
+    return f"{value:g}" if isinstance(value, float) else str(value)
