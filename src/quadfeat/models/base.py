@@ -96,19 +96,22 @@ class KernelModel(EncodedModel, ExplainedModel, BaseEstimator):
         first = not (batch and hasattr(self, "_sums"))
         try:
             data = self._source(X, y, sample_weight, reset=first)
-            checkpoint = Checkpoint.none() if batch else self._opened_checkpoint(data)
-            summary = self._summarised(data, checkpoint)
+            checkpoint, summary = self._first_pass(data, batch=batch)
         except NeedsEncoding:
-            if not first or (data_tables := TableBlocks.of(X, y, sample_weight)) is None:
+            tables = TableBlocks.of(X, y, sample_weight) if first else None
+            if tables is None:
                 raise
-            data = self._fit_encoder(data_tables)
-            checkpoint = Checkpoint.none() if batch else self._opened_checkpoint(data)
-            summary = self._summarised(data, checkpoint)
+            data = self._fit_encoder(tables)
+            checkpoint, summary = self._first_pass(data, batch=batch)
         if first:
             self._begin(summary, classes)
         self._fit_rows(data, summary, checkpoint, batch=batch)
         self._set_importances(self._weighted(summary.drawn).X)
         return checkpoint
+
+    def _first_pass(self, data: AnySource, *, batch: bool) -> tuple[Checkpoint, Summary]:
+        checkpoint = Checkpoint.none() if batch else self._opened_checkpoint(data)
+        return checkpoint, self._summarised(data, checkpoint)
 
     @abstractmethod
     def _begin(self, summary: Summary, classes: Any) -> None:
