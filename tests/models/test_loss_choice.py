@@ -38,7 +38,7 @@ def test_the_loss_with_the_lower_log_loss_is_taken_and_fitted(classes):
 
 
 @pytest.mark.parametrize(("ratio", "loss"), [(0.985, "logistic"), (0.995, "ridge"), (1.5, "ridge")])
-def test_ridge_wins_ties(classes, monkeypatch, ratio, loss):
+def test_ridge_wins_ties_of_all_rows(classes, monkeypatch, ratio, loss):
     X, y = classes
     logistic = losses(qf.KernelClassifier(fixed()).fit(X, y))["logistic"].score
     monkeypatch.setattr(loss_choice, "_ridge_log_loss", lambda *_: logistic / ratio)
@@ -52,11 +52,23 @@ def test_ridge_wins_ties(classes, monkeypatch, ratio, loss):
         assert not hasattr(auto, "n_passes_")
 
 
+@pytest.mark.parametrize(
+    ("ratio", "loss"), [(0.995, "logistic"), (1.005, "logistic"), (1.02, "ridge")]
+)
+def test_logistic_wins_ties_of_a_sample(ratio, loss, rng, monkeypatch):
+    monkeypatch.setattr(loss_choice, "_ridge_log_loss", lambda *_: 1.0)
+    split = Split.of(Rows(rng.normal(size=(50, 2)), rng.integers(2, size=50), None))
+    tried = loss_choice.compare_losses(
+        ratio, split, 1, alpha=None, intercept=True, signs=np.ones(2), whole=False
+    )
+    assert [each.value for each in tried if each.chosen] == [loss]
+
+
 def test_the_score_of_ridge_is_the_log_loss_of_rows_it_was_not_fitted_on(rng):
     Z, y = rng.normal(size=(100, 4)), rng.integers(3, size=100)
     split = Split.of(Rows(Z, y, None))
     ridge, _ = loss_choice.compare_losses(
-        1.0, split, 3, alpha=2.0, intercept=True, signs=np.ones(4)
+        1.0, split, 3, alpha=2.0, intercept=True, signs=np.ones(4), whole=True
     )
     fold = np.arange(100) % 5 == 4
     signs = np.where(y[:, None] == np.arange(3), 1.0, -1.0)

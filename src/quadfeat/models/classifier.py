@@ -67,10 +67,10 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         As for `KernelRegressor`.
     loss : "auto", "ridge", "squared_hinge" or "logistic"
         "auto": ridge or logistic, whichever has the lower log loss on a fifth of a sample of up to
-        5000 rows; ridge, the simpler one, unless logistic is lower by 1%. Ridge without a
-        comparison for long fits (n rows, p > 4096 columns of features or n p > 2^26 = 6.7e7, or
-        t scores and n p t > 2^30 = 1.1e9), in `partial_fit`, for long iterators, Dask collections
-        and several alphas; logistic if a rank is given. `tuning_` says which.
+        5000 rows; within 1% ridge, or logistic if there are more rows. Ridge without a comparison
+        for long fits (n rows, p > 4096 columns of features or n p > 2^26 = 6.7e7, or t scores and
+        n p t > 2^30 = 1.1e9), in `partial_fit`, for long iterators, Dask collections and several
+        alphas; logistic if a rank is given. `tuning_` says which.
         "ridge": least squares on -1 and +1, one class against the rest, in closed form.
         "squared_hinge": the linear SVM, one class against the rest. "logistic": multinomial.
         The last two take some tens of passes of L-BFGS; features of up to a gigabyte are cached
@@ -261,7 +261,8 @@ class KernelClassifier(ClassifierMixin, KernelModel):
             losses = not_compared("ridge", why)
         else:
             given = None if isinstance(alpha, str) else float(alpha)
-            split, intercept = Split.of(self._sample(summary)), self.fit_intercept
+            sample, intercept = self._sample(summary), self.fit_intercept
+            split = Split.of(sample)
             alpha, alphas = tune_alpha(
                 "logistic",
                 split,
@@ -277,6 +278,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
                 alpha=given,
                 intercept=intercept,
                 signs=self.features_.signs_,
+                whole=sample.complete,
             )
             alphas = alphas if given is None else []
         self.loss_ = next(str(trial.value) for trial in losses if trial.chosen)

@@ -13,7 +13,7 @@ from .ridge_path import RidgePath
 from .tuning import Tried, marked, penalties
 from .validation import Split
 
-_TIE = 0.01  # share by which the log loss must be lower than that of ridge
+_TIE = 0.01  # share within which two log losses are equal
 _MAX_COLUMNS = 4096  # a comparison takes p^3 multiply-adds a few times
 _MAX_FEATURES = 2**26  # n p, of rows that are read in every pass: 512 MB in double precision
 _MAX_WORK = 2**30  # n p t, half the multiply-adds of a pass
@@ -43,11 +43,14 @@ def compare_losses(
     alpha: float | None,
     intercept: bool,
     signs: Floats,
+    whole: bool,
 ) -> list[Tried]:
     """The rows of ridge and logistic: the lower log loss on validation rows is chosen.
 
     Both are fitted on the training rows with their best alpha, or the one that is given; ridge
-    with its best temperature. The logistic loss is chosen if it is at least 1% lower.
+    with its best temperature. Within 1% they are equal: then ridge is chosen, or, where the fit has
+    more rows than the sample, the logistic loss, which gains more from them. On letter the two had
+    .270 and .268 on a sample, .225 and .12 with all rows.
 
     Parameters
     ----------
@@ -57,10 +60,12 @@ def compare_losses(
     alpha : float, or None for the best
     intercept : bool
     signs : (p,), of the feature map
+    whole : bool, whether the split is of all rows
     """
     ridge = _ridge_log_loss(split, n_scores, alpha, intercept, signs)
     tried = [Tried("loss", "ridge", ridge, _JUDGE), Tried("loss", "logistic", logistic, _JUDGE)]
-    return marked(tried, tried[int(logistic < (1 - _TIE) * ridge)])
+    limit = (1 - _TIE) * ridge if whole else (1 + _TIE) * ridge
+    return marked(tried, tried[int(logistic < limit)])
 
 
 def _ridge_log_loss(
