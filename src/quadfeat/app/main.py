@@ -7,7 +7,6 @@ import platform
 import shlex
 import sys
 import time
-import zipfile
 from dataclasses import replace as replace_fields
 from enum import Enum
 from pathlib import Path
@@ -19,7 +18,7 @@ import sklearn
 
 from .. import __version__
 from .._engine import engine_info
-from ..data.atomic import replace, try_out
+from ..data.atomic import replace
 from ..experiments import NAMES as EXPERIMENTS
 from ..experiments import datasets
 from ..experiments import runner as reproduction
@@ -30,9 +29,11 @@ from ..storage import load, save
 from . import bench as benchmark
 from . import demo as demonstration
 from . import files
+from .outputs import check_out, default_out, make_folder
 from .progress import bar, run_cells
+from .report import report_of_data, report_of_fit
 from .rows import local_file
-from .tables import demo_table, demo_verdict, number_table, verdict_table
+from .tables import demo_table, demo_verdict, number_table, show_record, verdict_table
 from .training import TrainOptions, column_kinds, train
 
 try:
@@ -121,7 +122,7 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Fit every map on scikit-learn's digits, beside RBFSampler, Nystroem and the exact kernel."""
-    _make_folder(out)
+    make_folder(out)
     console = Console(stderr=as_json)
     records = []
     with bar(console) as progress:
@@ -154,7 +155,7 @@ def bench(
     as_json: Json = False,
 ) -> None:
     """Time the engine beside scikit-learn, NumPy and the limits of the machine."""
-    _make_folder(out)
+    make_folder(out)
     console = Console(stderr=as_json)
     with bar(console) as progress:
         task = progress.add_task("timing", total=benchmark.steps())
@@ -208,7 +209,7 @@ def reproduce(
     if not redraw:
         folder = datasets.Data.find(data, fetch=fetch)
         plans, left_out = reproduction.plan(names, scale, folder, out)
-        _make_folder(out)
+        make_folder(out)
         if "fig2a" in names and folder.substitute():
             console.print(f"[bold]note[/]: {escape(folder.substitute())}", highlight=False)
         run_cells(plans, console)
@@ -269,22 +270,26 @@ def fit(
         Path | None, typer.Option(help="File from which an interrupted fit resumes.")
     ] = None,
     map_only: Annotated[bool, typer.Option(help="Fit a feature map, without a target.")] = False,
+    report: Annotated[
+        bool, typer.Option(help="Write a page beside the model; --no-report saves some seconds.")
+    ] = True,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
     as_json: Json = False,
 ) -> None:
     """Fit a kernel machine to a table, also one larger than memory, and say how good it is.
 
-    Text, dates and gaps are welcome. Beside the model, a .json file holds the summary. Example:
+    Text, dates and gaps are welcome. Beside the model, a .json file holds the summary, and an .html
+    file is a page to send to a colleague. Example:
 
     quadfeat fit houses.csv --target price
     """
     began = time.perf_counter()
     if map_only and out is None:
-        out = _default_out(data, None)
+        out = default_out(data)
     with local_file(data) as path:
         if map_only:
             assert out is not None
-            _check_out(out, path)
+            check_out(out, path)
             model = files.fit_map(path, target, weight, width=width)
             save(model, out)
             record: dict[str, Any] = {
@@ -293,11 +298,14 @@ def fit(
             }
             record |= {"columns": model.n_columns_, "out": str(out)}
             record["seconds"] = round(time.perf_counter() - began, 3)
-            _show(record, as_json)
+            show_record(record, as_json)
             return
-        out = _default_out(data, target) if out is None else out
-        _check_out(out, path, *([] if test is None else [test]))
-        _check_out(out.with_suffix(".json"), path, *([] if test is None else [test]))
+        out = default_out(data) if out is None else out
+        check_out(out, path, *([] if test is None else [test]))
+        for ending in (".json", *([".html"] if report else [])):
+            check_out(out.with_suffix(ending), path, *([] if test is None else [test]))
+            if out.suffix == ending:
+                raise ValueError(f"--out {out} is the name of the {ending} file; use another one")
         if checkpoint is not None and checkpoint.resolve() == out.resolve():
             raise ValueError(f"--checkpoint and --out are both {out}; name two files")
         options = TrainOptions(
@@ -323,6 +331,11 @@ def fit(
     summary = replace_fields(trained.summary, data=str(data), file=str(out))
     save(trained.model, out)
     trained.checkpoint.remove()  # only now that the model is on the disk
+    if report:
+        summary, page = report_of_fit(
+            trained, replace_fields(summary, page=str(out.with_suffix(".html")))
+        )
+        replace(out.with_suffix(".html"), page)
     replace(out.with_suffix(".json"), json.dumps(summary.record(), indent=1))
     if as_json:
         print(json.dumps({**summary.record(), **_short(trained.model, out)}))
@@ -341,13 +354,29 @@ def _short(model: Any, out: Path) -> dict[str, Any]:
     }
 
 
-def _default_out(data: Path, target: str | None) -> Path:
-    """DATA.qf in this folder; a file of this name that is no model of ours is not replaced."""
-    stem = "model" if str(data) == "-" else data.resolve().name.split(".")[0] or "model"
-    out = Path(f"{stem}.qf")
-    if out.exists() and not zipfile.is_zipfile(out):
-        raise ValueError(f"{out} exists and is no model; name another file by --out")
-    return out
+@app.command()
+def report(
+    model: Annotated[Path, typer.Argument(help="A model written by quadfeat fit.")],
+    data: Data,
+    target: Annotated[
+        str | None, typer.Option(help="The column to predict; by default that of the fit.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The page; by default MODEL.html.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Write a page on a model: its score, calibration, errors, what matters, and how to use it.
+
+    Of the file that the model was fitted to, only the rows that were held out are used. Example:
+
+    quadfeat report houses.qf new.csv --target price -o new.html
+    """
+    out = model.with_suffix(".html") if out is None else out
+    check_out(out, model, data, model.with_suffix(".json"))
+    command = shlex.join(["quadfeat", *sys.argv[1:]])
+    replace(out, report_of_data(load(model), model, data, target, command))
+    show_record({"page": str(out)}, as_json)
 
 
 @app.command()
@@ -367,9 +396,9 @@ def predict(
 
     quadfeat predict houses.qf new.parquet --out prices.csv
     """
-    _check_out(out, model, data)
+    check_out(out, model, data)
     rows = files.predict_file(load(model), data, out, probabilities=proba, std=std)
-    _show({"rows": rows, "out": str(out)}, as_json)
+    show_record({"rows": rows, "out": str(out)}, as_json)
 
 
 @app.command()
@@ -383,36 +412,9 @@ def transform(
 
     Example: quadfeat transform map.qf houses.parquet --out features.npy
     """
-    _check_out(out, model, data)
+    check_out(out, model, data)
     rows = files.transform_file(load(model), data, out)
-    _show({"rows": rows, "out": str(out)}, as_json)
-
-
-def _check_out(out: Path, *inputs: Path) -> None:
-    """Refuse an output that cannot be written, or that is also an input, before any work."""
-    if out.is_dir() or not out.absolute().parent.is_dir():
-        raise ValueError(f"--out {out} is a folder, or in one that does not exist; name a file")
-    try_out(out)
-    for each in inputs:
-        if out.exists() and each.exists() and out.samefile(each):
-            raise ValueError(f"--out {out} is read from as well; name another file")
-
-
-def _make_folder(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        raise ValueError(f"--out names {out}, which is a file or in one; name a folder") from None
-
-
-def _show(record: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        print(json.dumps(record))
-        return
-    table = Table(box=None, show_header=False)
-    for name, value in record.items():
-        table.add_row(name, f"{value:,.4g}" if isinstance(value, float) else escape(str(value)))
-    Console().print(table)
+    show_record({"rows": rows, "out": str(out)}, as_json)
 
 
 @app.command()

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,12 @@ class RowStream:
     columns: tuple[str, ...] | None
     blocks: Callable[[], Iterator[RowBlock]]
     without_target: int = 0
+
+    def fingerprint(self) -> str:
+        """The number of rows and a hash of the first targets: whether two files are the same."""
+        first = next(self.blocks())
+        texts = "\n".join(map(str, first.y[:1000].tolist()))
+        return f"{self.n_rows}-{blake2b(texts.encode(), digest_size=8).hexdigest()}"
 
     def where(self, chosen: Callable[[RowBlock, int], Any]) -> Callable[[], Iterator[RowBlock]]:
         """A function that reads the rows for which `chosen(block, its first row)` is True."""

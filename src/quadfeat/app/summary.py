@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,11 @@ class FitSummary:
     notes : sentences, such as what was left out
     seconds : float, of everything
     fit_seconds : float, of the model alone
-    file : str, of the model
+    file, page : str, of the model and of its report, which may be empty
+    split : how rows were asked to be held out: "test", "group", "time"; and "weight"
+    fingerprint : str, of the rows, by which `quadfeat report` knows the file again
+    learning : (rows, score) of refits on fewer rows; empty if not measured
+    usual_residual : the residual of the map that 99% of training rows are below, or None
     """
 
     data: str
@@ -69,6 +73,11 @@ class FitSummary:
     seconds: float = 0.0
     fit_seconds: float = 0.0
     file: str = ""
+    page: str = ""
+    split: dict[str, str] = field(default_factory=dict)
+    fingerprint: str = ""
+    learning: tuple[tuple[int, float], ...] = ()
+    usual_residual: float | None = None
 
     @property
     def verdict(self) -> str:
@@ -107,6 +116,7 @@ class FitSummary:
             "contenders": contenders,
             "importances": tuple((name, share) for name, share in record["importances"]),
             "notes": tuple(record["notes"]),
+            "learning": tuple((rows, score) for rows, score in record.get("learning", ())),
         }
         return cls(**{**record, **parts})
 
@@ -147,6 +157,8 @@ class FitSummary:
         out.append(f"time      {self.seconds:.1f} s")
         kind = "KernelClassifier" if self.task == "classification" else "KernelRegressor"
         out.append(f"model     {self.file} ({kind})")
+        if self.page:
+            out.append(f"page      {self.page}")
         return out
 
     def _kinds(self, used: list[ColumnReport]) -> str:

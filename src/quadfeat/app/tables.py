@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from rich import box
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -91,3 +93,14 @@ def demo_verdict(records: list[dict[str, Any]]) -> str:
 
 def _number(value: float | None, form: str, unit: float = 1.0) -> str:
     return "" if value is None else form.format(unit * value)
+
+
+def show_record(record: dict[str, Any], as_json: bool) -> None:
+    """Print a record as a table, or as a line of JSON."""
+    if as_json:
+        print(json.dumps(record))
+        return
+    table = Table(box=None, show_header=False)
+    for name, value in record.items():
+        table.add_row(name, f"{value:,.4g}" if isinstance(value, float) else escape(str(value)))
+    Console().print(table)

@@ -27,10 +27,11 @@ from . import baselines
 from .holdout import HoldOut, hold_out
 from .rows import RowBlock, RowStream, open_rows
 from .scores import Score, accuracy, auroc, r2
+from .study import encoded_rows, predictions
 from .summary import Contender, FitSummary
 
 _BASELINE_ROWS = 50_000  # training rows of the baselines, at most
-_TEST_ROWS = 50_000
+TEST_ROWS = 50_000
 _SCALING_ROWS = 2000  # to learn from and to validate on, where scaling is chosen
 _SCALING_WIDTH = 128
 _MAP_ROWS = 2000
@@ -69,14 +70,26 @@ class TrainOptions:
     verbose: bool = True
     compared: bool = True
 
+    def split(self) -> dict[str, str]:
+        """How rows were asked to be held out, and their weight; what was not asked is left out."""
+        asked = {"test": self.test, "group": self.group, "time": self.time, "weight": self.weight}
+        return {name: str(value) for name, value in asked.items() if value is not None}
+
 
 @dataclass(frozen=True)
 class Trained:
-    """A fitted model, its checkpoint, still on the disk, and the summary of the fit."""
+    """A fitted model, its checkpoint, still on the disk, and the summary of the fit.
+
+    `sample` are training rows, up to 50,000; `test` are the held-out rows, and `judge` scores
+    predictions for them.
+    """
 
     model: KernelRegressor | KernelClassifier
     checkpoint: Checkpoint
     summary: FitSummary
+    sample: RowBlock
+    test: RowBlock
+    judge: Judge
 
 
 def column_kinds(given: Sequence[str] | None) -> dict[str, str] | None:
@@ -97,8 +110,8 @@ def train(path: Path, options: TrainOptions, command: str = "") -> Trained:
     began = time.perf_counter()
     stream = open_rows(path, options.target, options.weight, options.group, options.time)
     split = hold_out(stream, options.test, options.group, options.time, options.target)
-    test = _collected(split.test(), _TEST_ROWS)
-    some = _collected(split.train(), _BASELINE_ROWS)
+    test = collected(split.test(), TEST_ROWS)
+    some = collected(split.train(), _BASELINE_ROWS)
     if len(some) < 2:
         raise ValueError(f"{path} has {len(some)} rows to learn from; give at least 2, better 100")
     classes = _is_classification(options, some, path)
@@ -118,10 +131,10 @@ def train(path: Path, options: TrainOptions, command: str = "") -> Trained:
     notes += list(dict.fromkeys(str(each.message) for each in caught if _is_told(each)))
     fit_seconds = time.perf_counter() - started
     group = test.key if options.group else None
-    judge = _Judge(some, test, group, classes, getattr(model, "classes_", None))
+    judge = Judge(some, test, group, classes, getattr(model, "classes_", None))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        predicted = _predictions(model, test.X, classes)
+        predicted = predictions(model, test.X)
         if classes and split.outside:
             notes += judge.unknown_labels()
     notes += list(dict.fromkeys(str(each.message) for each in caught if _is_told(each)))
@@ -149,15 +162,17 @@ def train(path: Path, options: TrainOptions, command: str = "") -> Trained:
         notes=tuple(notes),
         seconds=time.perf_counter() - began,
         fit_seconds=fit_seconds,
+        split=options.split(),
+        fingerprint=stream.fingerprint(),
     )
-    return Trained(model, checkpoint, summary)
+    return Trained(model, checkpoint, summary, some, test, judge)
 
 
 def _is_told(warning: Any) -> bool:
     return issubclass(warning.category, UserWarning) and "feature names" not in str(warning.message)
 
 
-def _collected(blocks: Iterator[RowBlock], limit: int) -> RowBlock:
+def collected(blocks: Iterator[RowBlock], limit: int) -> RowBlock:
     """A random sample of at most `limit` rows, in their order."""
     rng = np.random.default_rng(0)
     kept: list[RowBlock] = []
@@ -280,20 +295,7 @@ def _scaling_helps(some: RowBlock, classes: bool, options: TrainOptions) -> bool
     return losses[1] < losses[0]
 
 
-def _predictions(model: Any, X: Any, classes: bool) -> Any:
-    """Predictions, or probabilities of classes (n, k); of a squared hinge, scores as these."""
-    if not classes:
-        return model.predict(X)
-    if hasattr(model, "predict_proba"):
-        return model.predict_proba(X)
-    scores = model.decision_function(X)
-    if scores.ndim == 1:
-        scores = np.column_stack([-scores, scores]) / 2
-    shares = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return shares / shares.sum(axis=1, keepdims=True)
-
-
-class _Judge:
+class Judge:
     """Scores of predictions on the held-out rows."""
 
     def __init__(self, some: RowBlock, test: RowBlock, group: Any, classes: bool, labels: Any):
@@ -386,10 +388,7 @@ def _map_error(model: Any, test: RowBlock) -> float:
     some = test.at(rows)
     if len(some) < 2:
         return float("nan")
-    if hasattr(model, "encoder_"):
-        X = model.encoder_.encode(some.X)[0]
-    else:
-        X = some.X if not hasattr(some.X, "filter") else frame(some.X).numbers()
+    X = encoded_rows(model, some.X)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return float(model.features_.error(X, n_pairs=10_000).rms)

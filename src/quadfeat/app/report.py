@@ -1,0 +1,101 @@
+"""Reports: the page of a fit, and of a saved model on the rows of a file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..data.encoder_targets import is_labels
+from ..models.classifier import KernelClassifier
+from ..models.regressor import KernelRegressor
+from .holdout import hold_out
+from .learning_curve import learning_curve
+from .report_page import importances, page
+from .rows import RowBlock, open_rows
+from .study import study, usual_residual
+from .summary import FitSummary
+from .training import TEST_ROWS, Trained, collected
+
+
+def report_of_fit(trained: Trained, summary: FitSummary) -> tuple[FitSummary, str]:
+    """The summary with what needs training rows, and the page."""
+    model, judge = trained.model, trained.judge
+    curve = learning_curve(model, trained.sample, trained.test, summary.n_train, judge.score)
+    usual = usual_residual(model, trained.sample)
+    summary = replace(summary, learning=curve, usual_residual=usual)
+    names = [name for name, share in summary.importances if share > 0]
+    found = study(model, trained.test, _held_out(summary), names, usual)
+    found = replace(found, score=summary.score, more_scores=summary.more_scores)
+    return summary, page(summary, found, model, summary.command)
+
+
+def report_of_data(model: Any, file: Path, data: Path, target: str | None, command: str) -> str:
+    """The page of a model that was saved as `file`, on the rows of `data`.
+
+    If `data` is what the model was fitted to, only the rows that were held out are taken.
+    """
+    if not isinstance(model, KernelRegressor | KernelClassifier):
+        raise ValueError(
+            f"{file} holds a {type(model).__name__}, which predicts nothing; give a model that "
+            f"quadfeat fit wrote"
+        )
+    if getattr(model.coef_, "ndim", 1) > 1 and isinstance(model, KernelRegressor):
+        raise ValueError(f"{file} predicts several targets, and a report is on one; fit one each")
+    summary = _summary(file)
+    target = summary.target if target is None and summary is not None else target
+    block, rows, same = _rows(data, target, summary)
+    _check_target(model, block, target)
+    names = [name for name, share in importances(summary, model) if share > 0]
+    usual = None if summary is None else summary.usual_residual
+    found = study(model, block, rows, names, usual)
+    if same and summary is not None:
+        found = replace(found, score=summary.score, more_scores=summary.more_scores)
+    return page(summary, found, model, command)
+
+
+def _summary(file: Path) -> FitSummary | None:
+    """What `fit` wrote beside the model; None if it is not there, or is something else."""
+    try:
+        return FitSummary.read(file.with_suffix(".json"))
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _rows(data: Path, target: str | None, summary: FitSummary | None) -> tuple[RowBlock, str, bool]:
+    """The rows to report on, in words, and whether they are those that `fit` held out."""
+    asked = {} if summary is None else summary.split
+    group, time, weight = (asked.get(name) for name in ("group", "time", "weight"))
+    stream = open_rows(data, target)
+    if summary is None or stream.fingerprint() != summary.fingerprint:
+        block = collected(stream.blocks(), TEST_ROWS)
+        return block, f"{len(block):,} rows of {data.name}", False
+    stream = open_rows(data, target, weight, group, time)
+    test = asked.get("test")
+    if test is not None and not Path(test).exists():
+        raise ValueError(
+            f"{data} was fitted to as a whole, and its test file {test} is gone; give a file of "
+            f"other rows"
+        )
+    split = hold_out(stream, None if test is None else Path(test), group, time, target)
+    return collected(split.test(), TEST_ROWS), _held_out(summary), True
+
+
+def _held_out(summary: FitSummary) -> str:
+    return f"{summary.n_test:,} rows held out ({summary.held_out})"
+
+
+def _check_target(model: Any, block: RowBlock, target: str | None) -> None:
+    if isinstance(model, KernelRegressor) and block.y.dtype.kind not in "biuf":
+        raise ValueError(
+            f"the target {target!r} has text such as {str(block.y[0])!r}, and the model predicts "
+            f"numbers; name another column by --target"
+        )
+    if isinstance(model, KernelClassifier) and not set(block.y.tolist()) & set(
+        model.classes_.tolist()
+    ):
+        kind = "classes" if is_labels(block.y) else "numbers"
+        raise ValueError(
+            f"the target {target!r} has {kind} such as {str(block.y[0])!r}, none of which the "
+            f"model knows, such as {str(model.classes_[0])!r}; name another column by --target"
+        )

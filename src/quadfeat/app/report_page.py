@@ -1,0 +1,425 @@
+"""The report of a model: one HTML page that holds everything, without scripts, to send around."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import __version__
+from ..plotting.vector import Axes, bars, cut, short
+from .learning_curve import gain
+from .report_style import STYLE
+from .study import Study
+from .summary import Contender, FitSummary
+
+_CELL = 120.0  # pixels of a value in a table of rows
+
+
+def page(summary: FitSummary | None, study: Study, model: Any, command: str) -> str:
+    """The report as one document.
+
+    Parameters
+    ----------
+    summary : what `quadfeat fit` found, or None if its record is not beside the model
+    study : the model on the rows of this report
+    model : fitted
+    command : str, the exact command that wrote the page
+    """
+    target = "the target" if summary is None else summary.target
+    sections = [
+        _scores(summary, study),
+        _learning(summary),
+        *_quality(study),
+        _importances(summary, model),
+        _curves(study),
+        _unlike(study),
+        _map(study, model),
+        _columns(summary, model),
+        _usage(summary, command),
+    ]
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>A model of {escape(target)}</title>
+<link rel="icon" href="data:,">
+<style>{STYLE}</style>
+</head>
+<body>
+<header>
+<h1>A model of {escape(target)}</h1>
+{_verdict(summary, study)}
+{_facts(summary, study, model)}
+</header>
+<main>
+{"".join(sections)}</main>
+<footer><p>Written by quadfeat {escape(__version__)}. This file holds everything it shows.</p>
+</footer>
+</body>
+</html>
+"""
+
+
+def _section(name: str, title: str, *parts: str, wide: bool = False) -> str:
+    kind = ' class="wide"' * wide
+    inside = "\n".join(parts)
+    return f'<section id="{name}"{kind}>\n<h2>{escape(title)}</h2>\n{inside}</section>\n'
+
+
+def _p(text: str, kind: str = "") -> str:
+    return f'<p class="{kind}">{escape(text)}</p>' if kind else f"<p>{escape(text)}</p>"
+
+
+def _figure(svg: str, title: str = "") -> str:
+    head = f"<h3>{escape(title)}</h3>" if title else ""
+    return f"<figure>{head}{svg}</figure>"
+
+
+def _table(
+    head: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    numbers: Sequence[int] = (),
+    kind: str = "table",
+) -> str:
+    def cell(tag: str, i: int, text: str) -> str:
+        return f"<{tag}{' class=n' * (i in numbers)}>{escape(text)}</{tag}>"
+
+    first = "".join(cell("th", i, text) for i, text in enumerate(head))
+    body = "".join(
+        "<tr>" + "".join(cell("td", i, text) for i, text in enumerate(row)) + "</tr>\n"
+        for row in rows
+    )
+    inside = f"<thead><tr>{first}</tr></thead>\n{body}"
+    return f'<div class="{kind}" tabindex="0"><table>{inside}</table></div>'
+
+
+def _same_rows(summary: FitSummary | None, study: Study) -> bool:
+    """Whether the page is on the rows that `fit` held out."""
+    return summary is not None and study.score.value == summary.score.value
+
+
+def _verdict(summary: FitSummary | None, study: Study) -> str:
+    if summary is not None and _same_rows(summary, study):
+        text = summary.verdict
+    elif study.score.learned:
+        text = f"The model has {study.score} on {study.rows}."
+    else:
+        text = f"Nothing was learned that {study.rows} can show: {study.score}."
+    kind = "verdict" if study.score.learned else "verdict none"
+    return _p(text, kind)
+
+
+def _facts(summary: FitSummary | None, study: Study, model: Any) -> str:
+    score = study.score
+    facts = [(score.name, f"{score.value:.3f} (95%: {score.low:.3f} to {score.high:.3f})")]
+    facts += [(name, f"{value:.4g}") for name, value in study.more_scores.items()]
+    facts.append(("scored on", study.rows))
+    if summary is not None:
+        facts.append(("learned from", f"{summary.n_train:,} rows of {Path(summary.data).name}"))
+    kernel = " ".join(str(model.features_.kernel_).split())
+    kernel = kernel.partition("(")[0] if len(kernel) > 40 else kernel
+    facts.append(("model", f"{kernel} kernel, {model.features_.n_columns_} features"))
+    items = "".join(f"<div><dt>{escape(a)}</dt><dd>{escape(b)}</dd></div>" for a, b in facts)
+    return f'<dl class="facts">{items}</dl>'
+
+
+def _scores(summary: FitSummary | None, study: Study) -> str:
+    title = "How good is it?"
+    if summary is None:
+        why = (
+            "The record of the fit is not beside the model, so the mean, a linear model and "
+            "gradient boosting are left out; quadfeat fit writes it as a .json file."
+        )
+        care = "If the model was fitted to these rows, its score here is too good."
+        only = _figure(_score_bars([Contender("this model", study.score, 0.0)]))
+        return _section("score", title, only, _p(why, "note"), _p(care, "note"))
+    ours = Contender("this model", summary.score, summary.fit_seconds)
+    every = [ours, *summary.contenders]
+    text = (
+        f"{summary.score.name} on {summary.n_test:,} rows that no model has seen "
+        f"({summary.held_out}); whiskers are 95% intervals."
+    )
+    parts = [_figure(_score_bars(every)), _p(text, "note")]
+    if not _same_rows(summary, study):
+        parts.append(_p(f"On {study.rows}, this model has {study.score}."))
+    return _section("score", title, *parts)
+
+
+def _score_bars(every: Sequence[Contender]) -> str:
+    known = [each for each in every if np.isfinite(each.score.value)]
+    scores = [each.score for each in known]
+    if not scores:
+        return ""
+    low = scores[0].chance if scores[0].name == "AUROC" else 0.0
+    high = max(end for score in scores for end in (score.value, score.high) if np.isfinite(end))
+    return bars(
+        "; ".join(f"{each.name}: {each.score}" for each in known),
+        [each.name for each in known],
+        [score.value for score in scores],
+        ranges=[(score.low, score.high) for score in scores],
+        labels=[f"{score.value:.3f}" for score in scores],
+        limits=(low, max(high, low + 0.1)),
+        front=1,
+    )
+
+
+def _learning(summary: FitSummary | None) -> str:
+    title = "Would more rows help?"
+    points = () if summary is None else summary.learning
+    rise = None if summary is None else gain(points, summary.n_train, summary.score.value)
+    if summary is None or rise is None:
+        why = "The score against rows was not stored by quadfeat fit, so this is not known."
+        return _section("rows", title, _p(why, "note"))
+    name = summary.score.name
+    answer = "Yes" if rise > 0.01 else "A little" if rise > 0.003 else "Hardly"
+    text = f"{answer}: the last doubling of the rows changed {name} by {rise:+.3f}."
+    every = [*points, (summary.n_train, summary.score.value)]
+    x = np.log2([rows for rows, _ in every])
+    y = [value for _, value in every]
+    room = max(0.02, 0.3 * (max(y) - min(y)))
+    axes = Axes(
+        (float(x[0]) - 0.3, float(x[-1]) + 0.3),
+        (min(y) - room, min(1.0, max(y) + room)),
+        f"{name} against training rows: "
+        + ", ".join(f"{value:.3f} at {rows:,}" for rows, value in every),
+    )
+    far = [i for i in range(len(x)) if i == len(x) - 1 or x[-1] - x[i] > 0.6]
+    marks = [(float(x[i]), f"{every[i][0]:,}") for i in far]
+    svg = axes.line(x, y).dots(x, y).svg("training rows", name, marks)
+    note = "Refits keep the encoding and the kernel; small ones look slightly too good."
+    return _section("rows", title, _p(text), _figure(svg), _p(note, "note"))
+
+
+def _quality(study: Study) -> list[str]:
+    """Calibration and errors, in an order that fills two columns."""
+    if "bins" in study.calibration:
+        return [_confusion(study.errors), _reliability(study)]
+    return [*_calibration(study), _residuals(study.errors)]
+
+
+def _calibration(study: Study) -> list[str]:
+    found = study.calibration
+    points = np.array(found["points"])
+    low, high = (float(e) for e in np.quantile(points, [0.003, 0.997])) if len(points) else (0, 1)
+    ends = [low, high]
+    axes = Axes((low, high), (low, high), "Seen against predicted, with means of ten bins")
+    axes.line(ends, ends, "rule").dots(points[:, 0], points[:, 1], "cloud", 1.8)
+    axes.line(found["predicted"], found["seen"]).dots(found["predicted"], found["seen"])
+    text = "Grey: rows. Line: means of ten equal bins; on the dashed line predictions are right."
+    parts = [_figure(axes.svg("predicted", "seen")), _p(text, "note")]
+    first = _section("calibration", "Are predictions right on average?", *parts)
+    if not found["coverage"]:
+        why = "This model has no deviations, so the coverage of intervals is left out."
+        return [first, _section("coverage", "Can its intervals be trusted?", _p(why, "note"))]
+    levels = [level for level, _ in found["coverage"]]
+    shares = [share for _, share in found["coverage"]]
+    worst = max(zip(levels, shares, strict=True), key=lambda pair: abs(pair[0] - pair[1]))
+    good = abs(worst[0] - worst[1]) < 0.05
+    word = "Yes" if good else "Too wide" if worst[1] > worst[0] else "Too narrow"
+    text = f"{word}: intervals of {worst[0]:.0%} hold {worst[1]:.1%} of the rows."
+    axes = Axes((0.4, 1.0), (0.4, 1.0), "Share of rows inside against the level of intervals")
+    axes.line([0.4, 1], [0.4, 1], "rule").line(levels, shares).dots(levels, shares)
+    marks = [(level, f"{level:.0%}") for level in levels]
+    marks = [mark for mark in marks if mark[1] != "90%"]
+    svg = axes.svg("level of the interval", "share of rows inside", marks)
+    return [
+        first,
+        _section("coverage", "Can its intervals be trusted?", _p(text), _figure(svg)),
+    ]
+
+
+def _reliability(study: Study) -> str:
+    found = study.calibration
+    share, seen, low, high, count = (list(each) for each in zip(*found["bins"], strict=True))
+    title = f"Share seen against predicted probability of {found['event']}"
+    axes = Axes((0.0, 1.0), (0.0, 1.0), title)
+    crowd = 0.25 * np.array(count) / max(count)
+    for x, height in zip(share, crowd, strict=True):
+        axes.columns([max(x - 0.03, 0.0), min(x + 0.03, 1.0)], [height], "crowd")
+    axes.line([0, 1], [0, 1], "rule").whiskers(share, low, high).line(share, seen)
+    axes.dots(share, seen)
+    off = float(np.average(np.abs(np.subtract(share, seen)), weights=count))
+    text = f"Probabilities are off by {off:.1%} on average."
+    note = "Whiskers: 95% intervals. Grey: how many rows have this probability."
+    svg = axes.svg(f"predicted probability of {found['event']}", "share seen")
+    title = "Can its probabilities be trusted?"
+    return _section("calibration", title, _p(text), _figure(svg), _p(note, "note"))
+
+
+def _residuals(found: dict[str, Any]) -> str:
+    edges, counts = found["edges"], found["counts"]
+    axes = Axes((edges[0], edges[-1]), (0, max(counts) * 1.05 or 1), "Histogram of residuals")
+    axes.columns(edges, counts).line([0, 0], [0, max(counts)], "rule")
+    text = (
+        f"Half of the rows are within {short(found['median'])}, nine in ten within "
+        f"{short(found['nine_in_ten'])}; on average seen is {short(abs(found['bias']))} "
+        f"{'above' if found['bias'] > 0 else 'below'} predicted."
+    )
+    svg = axes.svg("seen minus predicted", "rows")
+    return _section("errors", "How far is it off?", _p(text), _figure(svg))
+
+
+def _confusion(found: dict[str, Any]) -> str:
+    labels, counts = found["labels"], found["counts"]
+    head = "".join(f"<th class=n>{escape(label)}</th>" for label in labels)
+    body = ""
+    for label, row in zip(labels, counts, strict=True):
+        total = sum(row) or 1
+        cells = "".join(f'<td style="--share:{n / total:.2f}">{n:,}</td>' for n in row)
+        body += f"<tr><th>{escape(label)}</th>{cells}</tr>\n"
+    others = f" The {found['others']} rarest classes are not shown." if found["others"] else ""
+    return _section(
+        "errors",
+        "Which classes are confused?",
+        _p(f"{found['right']:.1%} of the rows are right.{others}"),
+        f'<div class="table"><table class="confusion"><thead><tr><th>seen \\ predicted</th>{head}'
+        f"</tr></thead>\n{body}</table></div>",
+    )
+
+
+def _importances(summary: FitSummary | None, model: Any) -> str:
+    shown = [each for each in importances(summary, model) if each[1] > 0][:12]
+    if not shown:
+        return _section("matters", "What matters?", _p("This model has no importances.", "note"))
+    names, shares = [name for name, _ in shown], [share for _, share in shown]
+    svg = bars(
+        "Importances: " + ", ".join(f"{name} {share:.0%}" for name, share in shown),
+        names,
+        shares,
+        labels=[f"{share:.0%}" for share in shares],
+    )
+    note = (
+        "How far predictions move with each column. Not causes, and shared by correlated columns."
+    )
+    return _section("matters", "What matters?", _figure(svg), _p(note, "note"))
+
+
+def importances(summary: FitSummary | None, model: Any) -> tuple[tuple[str, float], ...]:
+    """(column, share) from large to small."""
+    if summary is not None:
+        return summary.importances
+    shares = getattr(model, "feature_importances_", np.empty(0))
+    names = getattr(model, "feature_names_in_", [f"column {i}" for i in range(len(shares))])
+    order = np.argsort(-shares, kind="stable")
+    return tuple((str(names[i]), float(shares[i])) for i in order)
+
+
+def _curves(study: Study) -> str:
+    title = "How do predictions depend on the columns?"
+    if not study.curves:
+        why = "Curves need a table with columns that matter, and are left out here."
+        return _section("curves", title, _p(why, "note"), wide=True)
+    every = [value for curve in study.curves for value in curve["value"]]
+    room = 0.06 * (max(every) - min(every)) or 0.5
+    limits = (min(every) - room, max(every) + room)
+    panels = "".join(_curve(curve, limits, study.curve_label) for curve in study.curves)
+    note = (
+        "Mean over rows whose column is set to each value, the others as they are (partial "
+        "dependence); all on one scale. Grey: where the rows are."
+    )
+    return _section("curves", title, _p(note, "note"), f'<div class="panels">{panels}</div>',
+                    wide=True)  # fmt: skip
+
+
+def _curve(curve: dict[str, Any], limits: tuple[float, float], label: str) -> str:
+    name, x, value = curve["name"], curve["x"], curve["value"]
+    title = f"{label} against {name}"
+    if curve["kind"] == "category":
+        order = np.argsort(value)[::-1]
+        names, values = [str(x[i]) for i in order], [value[i] for i in order]
+        digits = int(np.clip(2 - np.floor(np.log10(limits[1] - limits[0])), 0, 6))
+        labels = [f"{each:,.{digits}f}" for each in values]
+        svg = bars(title, names, values, labels=labels, limits=limits)
+        return _figure(svg, name)
+    crowd = np.array(curve["counts"], float) / (max(curve["counts"]) or 1)
+    axes = Axes((x[0], x[-1]), limits, title)
+    heights = limits[0] + 0.18 * (limits[1] - limits[0]) * crowd
+    axes.columns(curve["edges"], heights, "crowd").line(x, value)
+    if len(x) <= 12:
+        axes.dots(x, value)
+    marks = None
+    if curve["kind"] == "date":
+        days = x[0] + (x[-1] - x[0]) * np.array([0.1, 0.5, 0.9])
+        marks = [(float(d), str(np.datetime64(int(d), "D"))) for d in days]
+        marks = marks if x[-1] - x[0] < 3 else [(d, text[:7]) for d, text in marks]
+    return _figure(axes.svg(name, label, marks), name)
+
+
+def _unlike(study: Study) -> str:
+    title, found = "Rows unlike the training data", study.unlike
+    if "why" in found:
+        return _section("unlike", title, _p(found["why"], "note"))
+    text = (
+        f"{found['share']:.1%} of the rows are further from the training rows than 99% of those "
+        f"are (residual of the feature map above {found['usual']:.2g})."
+    )
+    head = [*found["names"], "seen", "predicted", "residual"]
+    numbers = range(len(head) - 3, len(head))
+    rows = [[cut(cell, _CELL) for cell in row] for row in found["rows"]]
+    table = _table([cut(name, _CELL) for name in head], rows, numbers, "table short")
+    return _section("unlike", title, _p(text), table if rows else "")
+
+
+def _map(study: Study, model: Any) -> str:
+    found = study.map
+    parts = []
+    if "rms" in found:
+        parts.append(_p(
+            f"The feature map computes the kernel with an RMS error of {found['rms']:.1e} of "
+            f"k(0), at most {found['limit']:.1e} with 95% confidence; the largest error of 10,000 "
+            f"{found['population']} is {found['largest']:.1e}."
+        ))  # fmt: skip
+    if found["certificate"]:
+        parts.append(_p(f"Proven for all pairs of these rows: at most {found['certificate']}."))
+    elif found["refusal"]:
+        parts.append(_p(f"Not proven, only estimated: {found['refusal']}.", "note"))
+    parts.append(_p(f"Kernel: {' '.join(str(model.features_.kernel_).split())[:240]}", "note"))
+    if found["trials"]:
+        rows = [
+            [name + "  (chosen)" * chosen, f"{columns:,}", f"{rms:.1e}"]
+            for name, columns, rms, chosen in found["trials"]
+        ]
+        table = _table(["map", "columns", "RMS error"], rows, (1, 2))
+        reason = _p(found["reason"] + ".", "note")
+        parts.append(f"<details><summary>Maps tried</summary>{reason}{table}</details>")
+    return _section("map", "How exact is the kernel?", *parts)
+
+
+def _columns(summary: FitSummary | None, model: Any) -> str:
+    inputs = summary.inputs if summary is not None else ()
+    inputs = inputs or getattr(getattr(model, "encoder_", None), "report_", ())
+    if not inputs:
+        why = f"{model.n_features_in_} columns of numbers, used as they are."
+        return _section("columns", "The columns as found", _p(why), wide=True)
+    rows = [
+        [each.name, "left out" if each.kind == "drop" else each.kind, f"{each.distinct:,}",
+         f"{each.gaps:,}", str(each.outputs), each.why]
+        for each in inputs
+    ]  # fmt: skip
+    head = ["column", "kind", "different values", "gaps", "numbers made of it", "why"]
+    parts = [_table(head, rows, (2, 3, 4))]
+    if summary is not None:
+        parts += [_p(note, "note") for note in summary.notes]
+    return _section("columns", "The columns as found", *parts, wide=True)
+
+
+def _usage(summary: FitSummary | None, command: str) -> str:
+    file = "model.qf" if summary is None or not summary.file else summary.file
+    data = "new.csv" if summary is None else f"new{Path(summary.data).suffix or '.csv'}"
+    read = "read_parquet" if data.endswith(".parquet") else "read_csv"
+    code = f"""import pandas as pd
+import quadfeat as qf
+
+model = qf.load({file!r})
+print(model.predict(pd.{read}({data!r})))"""
+    parts = [f"<pre>{escape(code)}</pre>"]
+    commands = [] if summary is None or not summary.command else [summary.command]
+    commands += [command] * (command not in commands)
+    parts.append(_p("The commands behind this page:" if len(commands) > 1 else "The command:"))
+    parts += [f'<pre class="wrap">{escape(each)}</pre>' for each in commands]
+    return _section("use", "Use it", *parts, wide=True)
