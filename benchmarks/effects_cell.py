@@ -22,38 +22,11 @@ ROWS = 4000  # for training, at most: EBM takes minutes for more
 COLUMNS = 1024
 
 
-class SmoothOrRough:
-    """Learned subsets of a Gaussian and of a Laplacian kernel, whichever leaves the lower score of
-    rows left out of the fit.
-    """
+def quadfeat(classes: bool) -> Any:
+    import quadfeat as qf
 
-    def __init__(self, classes: bool) -> None:
-        self._classes = classes
-
-    def fit(self, X: Any, y: Any) -> SmoothOrRough:
-        import quadfeat as qf
-
-        kind = qf.KernelClassifier if self._classes else qf.KernelRegressor
-        smooth, rough = (
-            qf.Anova(base, subsets="learned")
-            for base in (qf.Gaussian("learned"), qf.Laplacian("learned"))
-        )
-        maps = (
-            qf.HermiteMercer(smooth, n_components=COLUMNS),
-            qf.Landmarks(rough, n_components=COLUMNS),
-        )
-        self._best = min((kind(features).fit(X, y) for features in maps), key=_left_out)
-        return self
-
-    def predict(self, X: Any) -> Any:
-        return self._best.predict(X)
-
-    def predict_proba(self, X: Any) -> Any:
-        return self._best.predict_proba(X)
-
-
-def _left_out(model: Any) -> float:
-    return float(next(r.score for r in model.tuning_ if r.parameter == "alpha" and r.chosen))
+    features = qf.Landmarks(qf.Anova(), n_components=COLUMNS)
+    return qf.KernelClassifier(features) if classes else qf.KernelRegressor(features)
 
 
 def ebm(classes: bool) -> Any:
@@ -68,7 +41,7 @@ def pygam(classes: bool) -> Any:
     return LogisticGAM() if classes else LinearGAM()
 
 
-MODELS = {"quadfeat": SmoothOrRough, "EBM": ebm, "pyGAM": pygam}
+MODELS = {"quadfeat": quadfeat, "EBM": ebm, "pyGAM": pygam}
 
 
 def measure(cell: Record) -> Record:

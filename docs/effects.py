@@ -32,8 +32,7 @@ CALIFORNIA = (
 def diabetes() -> qf.EffectsDisplay:
     """Four columns and what they do to the progression of the disease."""
     X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
-    kernel = qf.Anova(qf.Gaussian("learned"), subsets="learned")
-    model = qf.KernelRegressor(qf.HermiteMercer(kernel, n_components=256)).fit(X, y)
+    model = qf.KernelRegressor(qf.Landmarks(qf.Anova(), n_components=256)).fit(X, y)
     return qf.EffectsDisplay.from_estimator(model, X, n_effects=5)
 
 
@@ -44,7 +43,7 @@ def california() -> qf.EffectsDisplay:
     file = np.load(Path(os.environ["QUADFEAT_DATA"]) / "california_housing.npz")
     X, y = pd.DataFrame(file["X"].astype(float)), file["y"]
     X.columns = list(CALIFORNIA)
-    kernel = qf.Anova(qf.Gaussian("learned"), subsets="learned")
+    kernel = qf.Anova(qf.Gaussian("learned"))  # smooth curves, for the eye
     model = qf.KernelRegressor(qf.HermiteMercer(kernel, n_components=1024)).fit(X, y)
     return qf.EffectsDisplay.from_estimator(model, X, n_effects=8)
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .export import to_onnx as to_onnx
     from .export import to_torch as to_torch
     from .kernels.base import Kernel as Kernel
+    from .kernels.convolution import Convolution as Convolution
     from .kernels.matern import Matern as Matern
     from .kernels.spectral import Smoothed as Smoothed
     from .kernels.spectral import Spectral as Spectral
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from .kernels.stationary import Gaussian as Gaussian
     from .kernels.stationary import Laplacian as Laplacian
     from .kernels.subsets import Anova as Anova
-    from .kernels.subsets import Convolution as Convolution
     from .maps.base import FeatureMap as FeatureMap
     from .maps.chooser import KernelFeatures as KernelFeatures
     from .maps.expansions import HermiteMercer as HermiteMercer
@@ -59,7 +59,7 @@ _HOMES = {
     "Laplacian": "kernels.stationary",
     "Matern": "kernels.matern",
     "Anova": "kernels.subsets",
-    "Convolution": "kernels.subsets",
+    "Convolution": "kernels.convolution",
     "FeatureMap": "maps.base",
     "KernelFeatures": "maps.chooser",
     "HermiteMercer": "maps.expansions",

@@ -14,9 +14,10 @@ from quadfeat.accuracy.bounds import Bound, Grid, Reweighted, Sparse
 from quadfeat.accuracy.certificate import certify
 from quadfeat.accuracy.region import Region
 from quadfeat.constructions import randomized
+from quadfeat.kernels.convolution import Convolution
 from quadfeat.kernels.spectral import Smoothed
 from quadfeat.kernels.stationary import Cauchy, Gaussian, Laplacian
-from quadfeat.kernels.subsets import Anova, Convolution
+from quadfeat.kernels.subsets import Anova
 from quadfeat.rules import choice, grids
 from quadfeat.rules.rule import Rule
 

@@ -14,9 +14,10 @@ from quadfeat._engine.plans import MercerBasis
 from quadfeat.constructions import compression, expander, landmarks, mercer
 from quadfeat.constructions.expander import Expander
 from quadfeat.constructions.mercer import SPREADS, fit_frames, hermite_mercer
+from quadfeat.kernels.convolution import Convolution
 from quadfeat.kernels.matern import Matern
 from quadfeat.kernels.stationary import Gaussian
-from quadfeat.kernels.subsets import Anova, Convolution
+from quadfeat.kernels.subsets import Anova
 from quadfeat.numerics import principal_frame
 from quadfeat.numerics.principal_frame import Frame, Moments
 

@@ -18,8 +18,9 @@ from quadfeat._engine import dispatch, reference
 from quadfeat._engine.plans import MercerBasis
 from quadfeat.constructions.compression import compress
 from quadfeat.constructions.mercer import hermite_mercer
+from quadfeat.kernels.convolution import Convolution
 from quadfeat.kernels.stationary import Gaussian
-from quadfeat.kernels.subsets import Anova, Convolution
+from quadfeat.kernels.subsets import Anova
 
 compiled = pytest.mark.skipif(
     _engine.engine_info()["engine"] == "numpy", reason="the compiled core is not installed"

@@ -89,6 +89,8 @@ def test_given_length_scales_are_kept(rng):
         (qf.Anova(qf.Gaussian(), "learned", weights=[1]), ValueError, "leave weights=None"),
         (qf.Anova(qf.Gaussian(), "all"), TypeError, "subsets must be 'learned'"),
         (qf.Anova(qf.Gaussian("learned"), [[0, 1, 2, 3]]), ValueError, "up to 3"),
+        (qf.Anova(subsets=[[0, 1, 2, 3]]), ValueError, "up to 3"),
+        (qf.Anova(weights=[1]), ValueError, "leave weights=None"),
     ],
 )
 def test_what_cannot_be_learned_is_refused(kernel, error, words, rng):
@@ -102,3 +104,17 @@ def test_without_targets_nothing_is_learned(rng):
         qf.HermiteMercer(qf.Anova(qf.Gaussian(), "learned")).fit(rng.normal(size=(50, 2)))
     with pytest.raises(ValueError, match="chosen by targets"):
         qf.Anova(qf.Gaussian(), "learned")(rng.normal(size=(5, 2)))
+    with pytest.raises(ValueError, match="base=None is learned from targets"):
+        qf.Anova(subsets=[[0], [1]])(rng.normal(size=(5, 2)))
+    with pytest.raises(ValueError, match="learns from targets"):
+        qf.Landmarks(qf.Anova()).fit(rng.normal(size=(50, 2)))
+
+
+def test_an_open_family_is_gaussian_for_maps_that_need_it(rng):
+    X = rng.uniform(-1, 1, size=(400, 2))
+    y = np.abs(X[:, 0]) + np.sign(X[:, 1])  # which a Gaussian kernel does not suit
+    smooth = qf.HermiteMercer(qf.Anova(), n_components=40).fit(X, y)
+    assert isinstance(smooth.kernel_.base, qf.Gaussian)
+    rough = qf.Landmarks(qf.Anova(), n_components=40, random_state=0).fit(X, y)
+    assert not isinstance(rough.kernel_.base, qf.Gaussian)
+    assert rough.kernel_.subsets == smooth.kernel_.subsets == [[0], [1]]

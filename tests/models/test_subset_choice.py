@@ -23,6 +23,24 @@ def test_tuning_has_every_subset_and_what_is_left_unexplained(rng):
     assert rows["those above"].score == pytest.approx(noise, rel=0.3)
 
 
+def test_tuning_has_the_families_where_the_base_is_open(tmp_path, rng):
+    X = rng.uniform(-1, 1, size=(1200, 3))
+    y = np.sign(np.sin(9 * X[:, 0])) + X[:, 1] + 0.1 * rng.normal(size=1200)
+    model = qf.KernelRegressor(qf.Landmarks(qf.Anova(), n_components=60)).fit(X, y)
+    rows = {row.value: row for row in model.tuning_ if row.parameter == "kernel"}
+    assert list(rows) == ["Gaussian", "Matern 1.5", "Laplacian"]
+    best = min(rows, key=lambda name: rows[name].score)
+    assert [name for name, row in rows.items() if row.chosen] == [best]
+    assert type(model.features_.kernel_.base).__name__ == best.split()[0] != "Gaussian"
+    assert model.effects_.subsets == ((0,), (1,))
+    smooth = qf.KernelRegressor(qf.HermiteMercer(qf.Anova(), n_components=60)).fit(X, y)
+    assert isinstance(smooth.features_.kernel_.base, qf.Gaussian)
+    qf.save(model, tmp_path / "model.qf")
+    loaded = qf.load(tmp_path / "model.qf")
+    assert loaded.features.kernel.base is None
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
 @pytest.mark.parametrize("q", [4, 6])
 def test_a_parity_of_many_columns_is_not_explained_and_says_so(q, rng):
     X = rng.uniform(-1, 1, size=(3000, 6))

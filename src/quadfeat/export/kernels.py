@@ -10,10 +10,11 @@ from .._errors import NotSeparable
 from .._typing import Floats, Profile
 from ..kernels.base import Kernel
 from ..kernels.composite import Scaled
+from ..kernels.convolution import Convolution
 from ..kernels.given import GivenKernel, Precomputed
 from ..kernels.matern import Matern, matern
 from ..kernels.stationary import GammaKernel
-from ..kernels.subsets import Anova, Convolution
+from ..kernels.subsets import Anova
 from .graph import NotRecordable, Value, root
 from .piecewise import tabulated
 

@@ -8,7 +8,7 @@
 - `spectral`: kernels by a density: Spectral, and Smoothed
 - `composite`: sums, products and multiples of kernels
 - `given`: kernels known by their values only: of a function of two rows, and precomputed
-- `subsets`: sums over subsets of axes: Anova, Convolution
+- `subsets`: sums over subsets of axes, and `Anova`; `convolution`: sums over windows
 
 The one rule: a kernel's facts (profile, density, moments, bounds of derivatives, what may be
 stored) are in its class, so adding a kernel touches one file.
@@ -16,11 +16,12 @@ stored) are in its class, so adding a kernel touches one file.
 
 from .base import Group, Kernel, same
 from .composite import Product, ProductAxis, Scaled, Sum
+from .convolution import Convolution
 from .given import FunctionKernel, GivenKernel, Precomputed
 from .matern import Matern
 from .spectral import Smoothed, Spectral
 from .stationary import Cauchy, Gaussian, Laplacian
-from .subsets import Anova, Convolution
+from .subsets import Anova
 
 __all__ = [
     "Anova",

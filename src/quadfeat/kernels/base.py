@@ -167,6 +167,10 @@ class Kernel(BaseEstimator):
         """Whether `fit` needs targets to learn parameters from."""
         return False
 
+    def smooth(self) -> Kernel:
+        """This kernel, Gaussian where its family is open."""
+        return self
+
     def learned(self, X: Any, y: Any) -> Kernel:
         """This kernel with the parameters that it learns from rows and targets."""
         return self

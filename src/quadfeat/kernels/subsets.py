@@ -1,4 +1,4 @@
-"""Sums over subsets of axes: Anova and Convolution; and a kernel per axis.
+"""Sums over subsets of axes, of which `Anova` is one; and a kernel per axis.
 
 A kernel with one group is a product over axes of one-dimensional kernels (or an isotropic `Matern`)
 with k(0) = 1. ANOVA, convolution and sums are lists of such groups with weights.
@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from itertools import product
 from math import comb
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.random import RandomState
@@ -20,12 +19,21 @@ from .._checks import check_positive, check_seed
 from .._errors import NotSeparable
 from .._typing import Axes, Floats, Subsets
 from ..learning.cosine_basis import LARGEST
+from ..learning.families import unexplained_by
 from ..learning.given import sampled
-from ..learning.subsets import LearnedSubsets, learn_lengths, learn_subsets
+from ..learning.subsets import LearnedSubsets, learn_subsets, learn_weights
 from ..rules.rule import Axis
 from .base import Group, Kernel, Stored
+from .matern import Matern
 from .metric import refuse_metric
-from .stationary import GammaKernel, Gaussian
+from .stationary import GammaKernel, Gaussian, Laplacian
+
+# What `Anova` chooses its base among where that is open; subsets are searched for with the first.
+_FAMILIES: dict[str, GammaKernel] = {
+    "Gaussian": Gaussian("learned"),
+    "Matern 1.5": Matern(1.5, "learned", product=True),
+    "Laplacian": Laplacian("learned"),
+}
 
 
 class AxisKernels(Kernel):
@@ -51,7 +59,7 @@ class AxisKernels(Kernel):
         return all(kernel.unimodal for kernel in self.kernels)
 
 
-class _SubsetKernel(Kernel):
+class SubsetKernel(Kernel):
     """A weighted sum of one base kernel over subsets of the axes."""
 
     base: Any
@@ -100,17 +108,35 @@ class _SubsetKernel(Kernel):
         raise NotSeparable("a sum over subsets of axes does not factor over axes; ask its groups")
 
 
-class Anova(_SubsetKernel):
+class LearnedAnova(NamedTuple):
+    """A kernel with what it learned, and how.
+
+    Parameters
+    ----------
+    kernel : Anova
+    subsets : LearnedSubsets, or None if they were given
+    families : dict, the unexplained share of the variance of rows left out, by family of the base;
+        empty if that was given
+    """
+
+    kernel: Anova
+    subsets: LearnedSubsets | None
+    families: dict[str, float]
+
+
+class Anova(SubsetKernel):
     """The paper's sparse ANOVA kernel: sum over subsets S of prod_{i in S} k1(x_i - y_i).
 
     k(x, x) is the sum of the weights, by default the number of subsets.
 
     Parameters
     ----------
-    base : Kernel or list of one Kernel per axis
+    base : Kernel, list of one Kernel per axis, or None
         The kernel of each subset. "scale" and "median" look at the axes of the subsets and give one
         gamma for all of them; "tuned" and "learned" need the targets of `fit(X, y)`: one gamma, or
-        one per column, with the highest likelihood.
+        one per column, with the highest likelihood. None learns the family too: Gaussian, Matern
+        of smoothness 1.5 or Laplacian, whichever predicts rows left out of a fit best; Gaussian
+        for maps that are best at it, which are all but `Landmarks` and `KernelFeatures`.
     subsets : sequence of sequences of column numbers, or "learned"
         "learned" chooses main effects and interactions by the targets of `fit(X, y)`: on up to
         8,000 rows, five times on resamples of them, each subset that lowers the error of validation
@@ -132,16 +158,22 @@ class Anova(_SubsetKernel):
     array([[2.]])
     >>> kernel.rank, kernel.degree, kernel.size
     (2, 2, 2)
+    >>> X = np.random.default_rng(0).uniform(size=(400, 3))
+    >>> learned = Anova().learned(X, np.sin(6 * X[:, 0]) + X[:, 2])
+    >>> learned.subsets, type(learned.base).__name__
+    ([[0], [2]], 'Gaussian')
     """
 
     stored: ClassVar[Stored] = {
-        "base": "kernels",
+        "base": "kernels or None",
         "subsets": "subsets",
         "weights": "weights",
         "order": "order",
     }
 
-    def __init__(self, base: Any, subsets: Any, weights: Any = None, order: int = 2) -> None:
+    def __init__(
+        self, base: Any = None, subsets: Any = "learned", weights: Any = None, order: int = 2
+    ) -> None:
         self.base = base
         self.subsets = subsets
         self.weights = weights
@@ -177,20 +209,23 @@ class Anova(_SubsetKernel):
 
     @property
     def learns(self) -> bool:
-        return self.learns_subsets or getattr(self.base, "learns", False)
+        return self.learns_subsets or self.base is None or getattr(self.base, "learns", False)
 
     @property
     def learns_subsets(self) -> bool:
         """Whether the subsets are chosen by targets."""
         return isinstance(self.subsets, str) and self.subsets == "learned"
 
-    def learned(self, X: Any, y: Any) -> Kernel:
-        return self.learned_anova(*sampled(self, X, y))[0]
+    def smooth(self) -> Anova:
+        if self.base is not None:
+            return self
+        return Anova(_FAMILIES["Gaussian"], self.subsets, self.weights, self.order)
 
-    def learned_anova(
-        self, X: Floats, Y: Floats, weight: Floats
-    ) -> tuple[Anova, LearnedSubsets | None]:
-        """This kernel with what it learns from rows, and how its subsets were found.
+    def learned(self, X: Any, y: Any) -> Kernel:
+        return self.learned_anova(*sampled(self, X, y)).kernel
+
+    def learned_anova(self, X: Floats, Y: Floats, weight: Floats) -> LearnedAnova:
+        """This kernel with what it learns from rows, and how that was found.
 
         Parameters
         ----------
@@ -198,26 +233,49 @@ class Anova(_SubsetKernel):
         Y : (n, t), targets as numbers
         weight : (n,), positive
         """
-        base = self._checked_for_learning()
-        word = base.gamma if base.learns else None
-        blank = base.with_lengths(1.0) if word else base.resolve(X)
-        tied = None if word is None else word == "tuned"
-        if not self.learns_subsets:
-            subsets = [tuple(sorted(axes.tolist())) for axes in self._subsets()]
-            _check_subsets(self._subsets(), X.shape[1])
-            if max(map(len, subsets)) > LARGEST:
-                raise ValueError(
-                    f"subsets has one of {max(map(len, subsets))} columns, and length scales are "
-                    f"learned for up to {LARGEST}; give base numbers, such as Gaussian(0.5)"
+        first = self.smooth()
+        base = first._checked_for_learning()
+        if self.learns_subsets:
+            word = base.gamma if base.learns else None
+            tied = None if word is None else word == "tuned"
+            blank = base.resolve(X) if word is None else base.with_lengths(1.0)
+            found = learn_subsets(blank, X, Y, weight, order=self.order, tied=tied)
+            one = float(found.inverse[0])
+            kernel = base.with_lengths(one if tied else found.inverse) if word else base
+            chosen = [list(subset) for subset in found.subsets]
+            learned = LearnedAnova(
+                Anova(kernel, chosen, found.weights.tolist(), self.order), found, {}
+            )
+        else:
+            learned = LearnedAnova(first._with_learned_lengths(base, X, Y, weight), None, {})
+        if self.base is not None:
+            return learned
+        kernels = {"Gaussian": learned.kernel}
+        for name, family in _FAMILIES.items():
+            if name not in kernels:
+                kernels[name] = learned.kernel._with_learned_lengths(
+                    family, X, Y, weight, weights=self.learns_subsets
                 )
-            inverse = learn_lengths(blank, X, Y, weight, subsets=subsets, tied=bool(tied))
-            kernel = base.with_lengths(float(inverse[0]) if tied else inverse)
-            return Anova(kernel, self.subsets, self.weights, self.order), None
-        found = learn_subsets(blank, X, Y, weight, order=self.order, tied=tied)
-        one = float(found.inverse[0])
-        kernel = base.with_lengths(one if tied else found.inverse) if word else base
-        chosen = [list(subset) for subset in found.subsets]
-        return Anova(kernel, chosen, found.weights.tolist(), self.order), found
+        scores = {name: unexplained_by(k, X, Y, weight) for name, k in kernels.items()}
+        best = min(scores, key=lambda name: scores[name])
+        return LearnedAnova(kernels[best], learned.subsets, scores)
+
+    def _with_learned_lengths(
+        self, base: GammaKernel, X: Floats, Y: Floats, weight: Floats, *, weights: bool = False
+    ) -> Anova:
+        """The kernel on the same subsets with the length scales of `base`, and weights, learned."""
+        subsets = [tuple(sorted(axes.tolist())) for axes in self._subsets()]
+        _check_subsets(self._subsets(), X.shape[1])
+        if max(map(len, subsets)) > LARGEST:
+            raise ValueError(
+                f"subsets has one of {max(map(len, subsets))} columns, and length scales are "
+                f"learned for up to {LARGEST}; give base numbers, such as Gaussian(0.5)"
+            )
+        tied = base.gamma == "tuned"
+        blank = base.with_lengths(1.0)
+        share, inverse = learn_weights(blank, X, Y, weight, subsets=subsets, tied=tied)
+        kernel = base.with_lengths(float(inverse[0]) if tied else inverse)
+        return Anova(kernel, self.subsets, share.tolist() if weights else self.weights, self.order)
 
     def _checked_for_learning(self) -> GammaKernel:
         if not isinstance(self.base, GammaKernel):
@@ -272,6 +330,11 @@ class Anova(_SubsetKernel):
                 "this kernel, not part of a sum or product; without targets give lists of column "
                 "numbers such as [[0], [1], [0, 1]]"
             )
+        if self.base is None:
+            raise ValueError(
+                "base=None is learned from targets: call fit(X, y) of a map or a model with this "
+                "kernel; without targets give a kernel such as Gaussian('scale')"
+            )
         self._check_order()
         axes = self._subsets()
         _check_subsets(axes, d)
@@ -312,87 +375,3 @@ def _check_subsets(subsets: list[Axes], d: int) -> None:
         if key in seen:
             raise ValueError(f"subsets has {subset.tolist()} twice; use weights instead")
         seen.add(key)
-
-
-class Convolution(_SubsetKernel):
-    """One sub-kernel per window of a series, an image or an image with channels.
-
-    Parameters
-    ----------
-    shape : (length,), (height, width) or (height, width, channels)
-        X has one column per entry, in C order.
-    window, stride : int, or one per direction
-    base : Kernel, default Gaussian("scale"), which looks at the axes of the windows
-
-    Attributes
-    ----------
-    size : int, the number of windows
-    rank : int, the size of the largest window (the paper's r)
-    degree : int, the largest number of windows that share a column
-
-    Examples
-    --------
-    >>> Convolution((28, 28), 5).size
-    576
-    """
-
-    stored: ClassVar[Stored] = {
-        "shape": "counts",
-        "window": "counts",
-        "stride": "counts",
-        "base": "kernel or None",
-    }
-
-    def __init__(
-        self, shape: Any, window: Any, stride: Any = 1, base: Kernel | None = None
-    ) -> None:
-        self.shape = shape
-        self.window = window
-        self.stride = stride
-        self.base = base
-
-    def _subsets(self) -> list[Axes]:
-        shape, window, stride = self.geometry()
-        plane = shape[:2]
-        index = np.arange(int(np.prod(shape))).reshape(*plane, -1)
-        starts = [range(0, n - w + 1, s) for n, w, s in zip(plane, window, stride, strict=True)]
-        return [
-            index[tuple(slice(a, a + w) for a, w in zip(corner, window, strict=True))].ravel()
-            for corner in product(*starts)
-        ]
-
-    def geometry(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-        """Checked `shape`, `window` and `stride`, the last two with one number per direction."""
-        shape = tuple(np.atleast_1d(self.shape).tolist())
-        if not 1 <= len(shape) <= 3 or not all(isinstance(n, int) and n > 0 for n in shape):
-            raise ValueError(
-                f"shape must be (length,), (height, width) or (height, width, channels), "
-                f"got {self.shape!r}"
-            )
-        directions = min(len(shape), 2)
-        both = []
-        for name, value in (("window", self.window), ("stride", self.stride)):
-            numbers = tuple(np.atleast_1d(value).tolist())
-            numbers = numbers * directions if len(numbers) == 1 else numbers
-            if len(numbers) != directions or not all(isinstance(n, int) and n > 0 for n in numbers):
-                raise ValueError(
-                    f"{name} must be a positive whole number or {directions} of them, got {value!r}"
-                )
-            both.append(numbers)
-        window, stride = both
-        if any(w > n for w, n in zip(window, shape[:2], strict=True)):
-            raise ValueError(f"window={self.window!r} does not fit into shape={self.shape!r}")
-        return shape, window, stride
-
-    def resolve(self, X: Floats, subsets: Subsets | None = None) -> Self:
-        shape, _, _ = self.geometry()
-        if int(np.prod(shape)) != X.shape[1]:
-            raise ValueError(
-                f"shape={self.shape!r} means {int(np.prod(shape))} columns, but X has {X.shape[1]}"
-            )
-        base = Gaussian("scale") if self.base is None else self.base
-        if not isinstance(base, Kernel):
-            raise TypeError(f"base must be a Kernel such as Gaussian(0.1), got {base!r}")
-        refuse_metric(self, base)
-        resolved = base.resolve(X, self._subsets())
-        return type(self)(self.shape, self.window, self.stride, resolved)

@@ -6,6 +6,7 @@
 - `given`: the numbers of a kernel whose parameters say "tuned" or "learned"
 - `subsets`: the subsets of an ANOVA kernel, its weights and length scales; `screen` finds
   candidates, `cosine_basis` makes kernels of few columns ridge regressions
+- `families`: how well a kernel predicts rows that are left out, to compare families by
 - `unrestricted`: what a kernel of all columns at once explains, for comparison
 - `targets`: targets of a map as columns of numbers
 
@@ -13,10 +14,11 @@ The one rule: it knows kernels by what they can do (`task.Learner`), looks at a 
 and fits no map. Which kind of kernel suits the data is up to the models.
 """
 
+from .families import unexplained_by
 from .given import learned_from, learned_kernel
 from .metric import learn_metric
 from .scales import learn_scale, learn_scales
-from .subsets import LearnedSubsets, learn_lengths, learn_subsets
+from .subsets import LearnedSubsets, learn_subsets, learn_weights
 from .targets import target_columns
 from .task import ROWS, SUBSET_ROWS, Learned, Learner, Task
 from .unrestricted import unexplained_by_all
@@ -28,13 +30,14 @@ __all__ = [
     "LearnedSubsets",
     "Learner",
     "Task",
-    "learn_lengths",
     "learn_metric",
     "learn_scale",
     "learn_scales",
     "learn_subsets",
+    "learn_weights",
     "learned_from",
     "learned_kernel",
     "target_columns",
+    "unexplained_by",
     "unexplained_by_all",
 ]

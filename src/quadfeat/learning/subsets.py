@@ -36,7 +36,8 @@ _LEAST_GAIN = 5e-4  # share of that error that a subset must explain
 _LOG_WEIGHT = (-14.0, 16.0)  # bounds, of the variance of a subset by that of the noise
 _LOG_INVERSE = (-1.5, 2.0)  # bounds of log inverse length scales, in half ranges of the column
 _STEPS = 40
-_FEW_STEPS = 6  # while subsets are still added
+_FEW_STEPS = 4  # while subsets are still added, if some of them are new to all resamples
+_PRUNING_STEPS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,10 +92,11 @@ def learn_subsets(
     search = _Search.of(base, X[:SUBSET_ROWS], Y[:SUBSET_ROWS], weight[:SUBSET_ROWS], tied)
     n, found, errors = len(search.Y), list[list[Subset]](), list[float]()
     rng = np.random.default_rng(0)
+    start = search.start()
     for _ in range(RESAMPLES):
         shuffled = rng.permutation(n)
         part = n // _VALIDATION
-        subsets, error = search.choose(shuffled[part:], shuffled[:part], order)
+        subsets, error, start = search.choose(shuffled[part:], shuffled[:part], order, start)
         found.append(subsets)
         errors.append(error)
     counts: dict[Subset, int] = {}
@@ -103,25 +105,17 @@ def learn_subsets(
     most = [subset for subset, count in counts.items() if 2 * count > RESAMPLES]
     # A target that no subset explains still needs a kernel: the main effects of all columns.
     taken = closure(most) or [(i,) for i in np.flatnonzero(search.varying).tolist()]
-    model = search.fitted(taken, np.arange(n), search.start(taken), _STEPS)
-    weights = np.exp(np.clip(model.log_weights - model.log_weights.max(), -9.0, 0.0))
-    return LearnedSubsets(
-        tuple(taken),
-        weights / weights.mean(),
-        np.exp(model.log_inverse) / search.basis.half_range,
-        tuple(counts.get(subset, 0) / RESAMPLES for subset in taken),
-        float(np.mean(errors)),
-        n,
-    )
+    weights, inverse = search.weights_and_lengths(taken, start)
+    shares = tuple(counts.get(subset, 0) / RESAMPLES for subset in taken)
+    return LearnedSubsets(tuple(taken), weights, inverse, shares, float(np.mean(errors)), n)
 
 
-def learn_lengths(
-    base: Any, X: Floats, Y: Floats, weight: Floats, *, subsets: Sequence[Subset], tied: bool
-) -> Floats:
-    """The inverse length scales (d,) of a kernel on subsets of equal weights that are given."""
+def learn_weights(
+    base: Any, X: Floats, Y: Floats, weight: Floats, *, subsets: Sequence[Subset], tied: bool | None
+) -> tuple[Floats, Floats]:
+    """The weights (m,), of mean 1, and inverse length scales (d,) for subsets that are given."""
     search = _Search.of(base, X[:SUBSET_ROWS], Y[:SUBSET_ROWS], weight[:SUBSET_ROWS], tied)
-    model = search.fitted(list(subsets), np.arange(len(search.Y)), search.start(subsets), _STEPS)
-    return np.exp(model.log_inverse) / search.basis.half_range
+    return search.weights_and_lengths(subsets, search.start())
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +124,40 @@ class _Model:
 
     log_weights: Floats
     log_inverse: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class _Start:
+    """Where a search starts: log weights of subsets that are known, and log inverse lengths."""
+
+    known: dict[Subset, float]
+    log_inverse: Floats
+
+    def at(self, subsets: Sequence[Subset]) -> _Model:
+        """The start for these subsets; weights that are not known are 1."""
+        weights = [self.known.get(subset, 0.0) for subset in subsets]
+        return _Model(np.array(weights), self.log_inverse)
+
+    def knows(self, subsets: Sequence[Subset]) -> bool:
+        """Whether the weights of all these subsets are known."""
+        return all(subset in self.known for subset in subsets)
+
+    def after(self, subsets: Sequence[Subset], model: _Model) -> _Start:
+        """This start with what a fit of some subsets found."""
+        found = dict(zip(subsets, model.log_weights.tolist(), strict=True))
+        return _Start(self.known | found, model.log_inverse)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """Subsets, their terms of all rows, the sums and means of some rows, and a model of these."""
+
+    subsets: list[Subset]
+    Z: Floats
+    sums: Squares
+    mean: Floats
+    middle: Floats
+    model: _Model
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,8 +197,8 @@ class _Search:
         logs = np.log(self.basis.half_range)
         return logs - logs.mean() if self.tied else np.zeros(len(logs))
 
-    def start(self, subsets: Sequence[Subset]) -> _Model:
-        """Where the search of weights and length scales starts."""
+    def start(self) -> _Start:
+        """Where the first search of weights and length scales starts."""
         d = len(self.basis.start)
         inverse = np.zeros(d)
         if self.tied is None:  # length scales are given
@@ -178,7 +206,7 @@ class _Search:
             plain = np.asarray(self.base.with_lengths(np.ones(d)).gamma)
             power = 1.0 if self.base.linear else 0.5
             inverse = np.log((gamma / plain) ** power * self.basis.half_range)
-        return _Model(np.zeros(len(subsets)), inverse)
+        return _Start({}, inverse)
 
     def squares(self, Z: Floats, rows: Indices) -> tuple[Squares, Floats, Floats]:
         """The centred sums of rows, and the means of terms and targets."""
@@ -203,15 +231,19 @@ class _Search:
         densities[used] = self.basis.log_densities(self.unit, used, model.log_inverse[used])
         return _spread(densities, subsets) + model.log_weights[owners(subsets)]
 
-    def fitted(self, subsets: Sequence[Subset], rows: Indices, start: _Model, steps: int) -> _Model:
-        """The most likely weights and length scales for the targets of some rows."""
-        Z = terms(self.cosines, subsets)[rows]
-        return self.most_likely(self.squares(Z, rows)[0], subsets, start, steps)
+    def weights_and_lengths(
+        self, subsets: Sequence[Subset], start: _Start
+    ) -> tuple[Floats, Floats]:
+        """The most likely weights (m,), of mean 1, and inverse length scales (d,), by all rows."""
+        sums, _, _ = self.squares(terms(self.cosines, subsets), np.arange(len(self.Y)))
+        model = self.most_likely(sums, subsets, start.at(subsets), _STEPS)
+        weights = np.exp(np.clip(model.log_weights - model.log_weights.max(), -9.0, 0.0))
+        return weights / weights.mean(), np.exp(model.log_inverse) / self.basis.half_range
 
     def most_likely(
         self, sums: Squares, subsets: Sequence[Subset], start: _Model, steps: int
     ) -> _Model:
-        """`fitted`, from sums."""
+        """The most likely weights and length scales for the targets in `sums`."""
         owner, m = owners(subsets), len(subsets)
         used = columns_of(subsets)
         free = {None: 0, True: 1, False: len(used)}[self.tied]
@@ -258,35 +290,50 @@ class _Search:
 
     # --- one resample
     def choose(
-        self, training: Indices, validation: Indices, order: int
-    ) -> tuple[list[Subset], float]:
-        """Subsets by forward steps on training rows, pruned on validation rows; their error."""
+        self, training: Indices, validation: Indices, order: int, start: _Start
+    ) -> tuple[list[Subset], float, _Start]:
+        """Subsets by forward steps on training rows, pruned on validation rows; their error.
+
+        The search for weights and length scales begins at `start`, of another resample; where this
+        one ended is the last of the three.
+        """
         subsets: list[Subset] = []
-        model = self.start([])
         residual = self.Y[training] - np.average(
             self.Y[training], axis=0, weights=self.weight[training]
         )
         cosines = self.ranks[:, training]
         sizes = range(1, order + 1)
         tried: set[Subset] = set()
+        fit: _Fit | None = None
         for _ in range(_ROUNDS):
             new = self._candidates(cosines, residual, training, sizes, tried | set(subsets))
             new = self._affordable(subsets, new)
             if not new:
                 break
             tried |= set(new)
-            grown = closure([*subsets, *new])
-            known = dict(zip(subsets, model.log_weights, strict=True))
-            weights = np.array([known.get(subset, 0.0) for subset in grown])
-            subsets, model = grown, _Model(weights, model.log_inverse)
-            Z = terms(self.cosines, subsets)
-            sums, mean, middle = self.squares(Z[training], training)
+            subsets = closure([*subsets, *new])
+            fit = self._fit(subsets, training, start)
+            start = start.after(subsets, fit.model)
+            ridge = self._ridge(fit, fit.model)
+            residual = self.Y[training] - fit.middle
+            residual -= (fit.Z[training] - fit.mean) @ ridge.coefficients
+        if fit is None:
+            return [], 1.0, start
+        model = self.most_likely(fit.sums, subsets, fit.model, _PRUNING_STEPS)
+        kept, error = self._pruned(fit, self._ridge(fit, model), validation)
+        return kept, error, start.after(subsets, model)
+
+    def _fit(self, subsets: list[Subset], rows: Indices, start: _Start) -> _Fit:
+        """A quick fit of subsets to some rows."""
+        Z = terms(self.cosines, subsets)
+        sums, mean, middle = self.squares(Z[rows], rows)
+        model = start.at(subsets)
+        if not start.knows(subsets):
             model = self.most_likely(sums, subsets, model, _FEW_STEPS)
-            fit = Ridge(sums, np.exp(self.log_variances(model, subsets)))
-            residual = self.Y[training] - middle - (Z[training] - mean) @ fit.coefficients
-        if not subsets:
-            return [], 1.0
-        return self._pruned(subsets, model, training, validation)
+        return _Fit(subsets, Z, sums, mean, middle, model)
+
+    def _ridge(self, fit: _Fit, model: _Model) -> Ridge:
+        return Ridge(fit.sums, np.exp(self.log_variances(model, fit.subsets)))
 
     def _candidates(
         self,
@@ -315,21 +362,15 @@ class _Search:
             kept.append(subset)
         return kept
 
-    def _pruned(
-        self, subsets: list[Subset], model: _Model, training: Indices, validation: Indices
-    ) -> tuple[list[Subset], float]:
+    def _pruned(self, fit: _Fit, ridge: Ridge, validation: Indices) -> tuple[list[Subset], float]:
         """Leave out, one by one, subsets without which validation rows are predicted as well.
 
         Without the terms g of a subset, coefficients change by C_g (C_gg)^-1 w_g, with C the
         inverse of the penalised Gram matrix: exactly a fit without them.
         """
-        Z = terms(self.cosines, subsets)
-        sums, mean, middle = self.squares(Z[training], training)
-        model = self.most_likely(sums, subsets, model, 2 * _FEW_STEPS)
-        fit = Ridge(sums, np.exp(self.log_variances(model, subsets)))
-        w, C = fit.coefficients, fit.covariance()
-        target, weight = self.Y[validation] - middle, self.weight[validation]
-        held_out = Z[validation] - mean
+        subsets, w, C = fit.subsets, ridge.coefficients, ridge.covariance()
+        target, weight = self.Y[validation] - fit.middle, self.weight[validation]
+        held_out = fit.Z[validation] - fit.mean
         owner, kept = owners(subsets), list(range(len(subsets)))
         enough = _FEW_ERRORS if self.few else _ERRORS
         while True:

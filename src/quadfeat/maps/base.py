@@ -81,6 +81,7 @@ class FeatureMap(
     _coordinates: Coordinates
     _origin: Floats | None = None
     _constraints: ClassVar[Mapping[str, Constraint]] = {}  # of parameters, beside the flags
+    any_family: ClassVar[bool] = False  # whether kernels that are not smooth suit the map as well
     _most_columns: ClassVar[int] = 2**22  # that `n_components` and `max_components` may ask for
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -128,8 +129,11 @@ class FeatureMap(
         return self
 
     def _chosen_kernel(self) -> Kernel:
-        """The kernel that was given, or the default."""
-        return Gaussian("scale") if self.kernel is None else self.kernel
+        """The kernel that was given, or the default; Gaussian where its family is open."""
+        if self.kernel is None:
+            return Gaussian("scale")
+        is_open = isinstance(self.kernel, Kernel) and not self.any_family
+        return self.kernel.smooth() if is_open else self.kernel
 
     def _set_coordinates(self) -> None:
         """Set the inner kernel and its groups, which follow from `kernel_` and the columns."""

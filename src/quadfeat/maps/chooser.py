@@ -100,6 +100,7 @@ class KernelFeatures(FeatureMap):
     (500, 64)
     """
 
+    any_family = True
     _most_columns = 2**16  # every candidate is made that wide
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         "n_components": optional(partial(check_count, example=256)),

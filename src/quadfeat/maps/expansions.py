@@ -252,6 +252,7 @@ class Landmarks(ExpansionMap):
     """
 
     basis_: LandmarkBasis
+    any_family = True
 
     def __init__(
         self,

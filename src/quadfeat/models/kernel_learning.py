@@ -65,7 +65,8 @@ def choose_kernel(
     task = sample.task()
     median = Gaussian("median").resolve(task.X)  # which refuses distances that underflow
     if isinstance(features.kernel, Anova):
-        return choose_subsets(features.kernel, sample.X, sample.Y, sample.weight)
+        kernel = features.kernel if features.any_family else features.kernel.smooth()
+        return choose_subsets(kernel, sample.X, sample.Y, sample.weight)
     if features.kernel is not None:
         return learned_kernel(features.kernel, task), []
     if not task.can_learn:

@@ -21,19 +21,27 @@ _CLEARLY = 0.85  # of what subsets leave unexplained: a kernel that leaves less 
 def choose_subsets(
     kernel: Anova, X: Matrix, Y: Floats, weight: Floats
 ) -> tuple[Kernel, list[Tried]]:
-    """The kernel with what it learns, and the rows of `tuning_`: one for each subset.
+    """The kernel with what it learns, and the rows of `tuning_`: one for each family and subset.
 
+    The score of a family of kernels, where the base was open, is the unexplained share of the
+    variance of rows that are left out of a fit of few landmarks.
     The score of a subset is the share of resamples that left it out. The last rows have the share
     of the variance of validation rows that all subsets leave unexplained, and, for comparison, that
     of a Gaussian kernel of all columns at once. Warns where no subset explains anything, and where
     the kernel of all columns explains clearly more.
     """
     rows = np.asarray(X, dtype=np.float64)
-    learned, found = kernel.learned_anova(rows, Y, weight)
-    if found is None:
-        return learned, []
-    judge = f"share of {RESAMPLES} resamples of {found.n_rows} rows that left it out"
+    learned, found, families = kernel.learned_anova(rows, Y, weight)
+    judge = "unexplained share of the variance of rows left out, by few landmarks"
+    lowest = min(families.values(), default=0.0)
     tried = [
+        Tried("kernel", name, score, judge, chosen=score == lowest)
+        for name, score in families.items()
+    ]
+    if found is None:
+        return learned, tried
+    judge = f"share of {RESAMPLES} resamples of {found.n_rows} rows that left it out"
+    tried += [
         Tried("subset", ", ".join(map(str, subset)), 1 - share, judge, chosen=True)
         for subset, share in zip(found.subsets, found.chosen, strict=True)
     ]

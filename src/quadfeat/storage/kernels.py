@@ -10,8 +10,9 @@ from .. import kernels
 from .._checks import require
 from ..kernels.base import Kernel
 from ..kernels.composite import Product, Sum
+from ..kernels.convolution import Convolution
 from ..kernels.stationary import LEARNED
-from ..kernels.subsets import Anova, Convolution
+from ..kernels.subsets import Anova
 from .recipe import (
     FLOATS,
     INTEGERS,
@@ -120,7 +121,7 @@ _KINDS = {
     "flag": instance(bool),
     "kernel": any_kernel,
     "kernel or None": either(absent, any_kernel),
-    "kernels": either(any_kernel, list_of(any_kernel)),
+    "kernels or None": either(absent, any_kernel, list_of(any_kernel)),
     "subsets": either(_subsets, array(INTEGERS, 2, least=0), _is_learned),
     "order": count,
     "weights": either(absent, list_of(_positive), array(f"{FLOATS} {INTEGERS}", 1, above=0)),

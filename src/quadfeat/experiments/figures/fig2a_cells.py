@@ -10,8 +10,8 @@ import numpy as np
 
 from ..._typing import Floats, Matrix
 from ...data.checkpoint import Checkpoint
+from ...kernels.convolution import Convolution
 from ...kernels.stationary import Gaussian
-from ...kernels.subsets import Convolution
 from ...maps.base import FeatureMap
 from ...maps.chooser import KernelFeatures
 from ...models.classifier import KernelClassifier
