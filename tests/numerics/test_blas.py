@@ -12,7 +12,7 @@ import scipy.linalg  # its BLAS must be loaded to be looked at
 from threadpoolctl import ThreadpoolController
 
 import quadfeat as qf
-from quadfeat.app import files
+from quadfeat.app.training import TrainOptions, train
 from quadfeat.models import ridge
 from quadfeat.models.ridge_path import RidgePath
 from quadfeat.models.ridge_sums import NormalSums
@@ -85,7 +85,7 @@ def test_the_command_s_fits_run_on_one_thread(task, tmp_path, monkeypatch):
     rows = np.column_stack([X, y if task == "regression" else y > 0])
     np.savetxt(tmp_path / "rows.csv", rows, delimiter=",", header="a,b,c,y", comments="")
     seen.clear()
-    files.fit_model(tmp_path / "rows.csv", files.FitOptions("y", task=task, width=8, loss="ridge"))
+    train(tmp_path / "rows.csv", TrainOptions("y", task=task, width=8, loss="ridge"))
     assert seen and all(set(each) == {1} for each in seen)
 
 

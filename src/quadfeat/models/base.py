@@ -98,7 +98,8 @@ class KernelModel(EncodedModel, ExplainedModel, BaseEstimator):
             data = self._source(X, y, sample_weight, reset=first)
             checkpoint, summary = self._first_pass(data, batch=batch)
         except NeedsEncoding:
-            tables = TableBlocks.of(X, y, sample_weight) if first else None
+            known = first and not is_partitioned(X)
+            tables = TableBlocks.of(X, y, sample_weight) if known else None
             if tables is None:
                 raise
             data = self._fit_encoder(tables)
