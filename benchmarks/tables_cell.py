@@ -265,7 +265,7 @@ class SVGP:
             for rows in torch.tensor(X).split(1000):
                 observed = self._noise(self._process(rows))
                 both.append((observed.mean.numpy(), observed.stddev.numpy()))
-        return tuple(np.concatenate(part) for part in zip(*both, strict=True))  # type: ignore
+        return tuple(np.concatenate(part) for part in zip(*both, strict=True))
 
 
 # --- measuring ------------------------------------------------------------------------------------

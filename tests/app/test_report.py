@@ -17,21 +17,8 @@ import quadfeat as qf
 from quadfeat.app import main, report
 from quadfeat.app.learning_curve import gain
 from quadfeat.app.summary import FitSummary
+from tests.browser import BROWSER, FLAGS
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--hide-scrollbars",
-    "--enable-logging=stderr",
-    "--v=0",
-]
 PROBE = """<script>addEventListener("load", () => parent.postMessage(JSON.stringify({
   width: innerWidth, needed: document.documentElement.scrollWidth,
   paper: getComputedStyle(document.body).backgroundColor,

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 from html import unescape
 
@@ -14,21 +13,8 @@ from quadfeat.experiments.cell import Table, Verdict
 from quadfeat.experiments.journal import Finished, machine
 from quadfeat.experiments.page import Section
 from quadfeat.plotting import style
+from tests.browser import BROWSER, FLAGS
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--hide-scrollbars",
-    "--enable-logging=stderr",
-    "--v=0",
-]
 # Tells the frame around it what a reader's browser would know.
 PROBE = """<script>addEventListener("load", () => parent.postMessage(JSON.stringify({
   width: innerWidth, needed: document.documentElement.scrollWidth,

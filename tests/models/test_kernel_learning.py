@@ -5,7 +5,8 @@ import pytest
 from sklearn.datasets import load_diabetes, make_friedman1
 
 import quadfeat as qf
-from quadfeat.models.kernel_learning import Sample, _best_factor, _Judge
+from quadfeat.learning.task import Task
+from quadfeat.models.kernel_learning import Sample, _best_factor, _dispersion, _Judge
 from quadfeat.numerics.blas import one_thread
 
 
@@ -54,6 +55,23 @@ def test_a_few_rows_do_not_choose_the_kernel_of_all(trouble, rng):
     else:
         model = qf.KernelClassifier(loss="ridge").fit(X, np.arange(200) < 5)
     assert chosen(model) == "Gaussian, one scale"
+
+
+def test_the_penalty_grows_with_the_fourth_moment_of_the_targets(rng):
+    X, y = rng.normal(size=(200, 2)), (np.arange(200) < 5).astype(float)
+    share = 5 / 200  # the kurtosis of a Bernoulli variable is 1 / (p (1 - p)) - 3
+    expected = (1 / (share * (1 - share)) - 4) / 2
+    task = Task.of(X, y[:, None], np.ones(200))
+    assert _dispersion(task) == pytest.approx(expected)
+    assert _dispersion(Task.of(X, 7 - 3 * y[:, None], np.ones(200))) == pytest.approx(expected)
+    weight = 1.0 + np.arange(200) % 3
+    copies = np.repeat(np.arange(200), weight.astype(int))
+    once, copied = (
+        _dispersion(Task.of(X[rows], y[rows, None], mass))
+        for rows, mass in ((slice(None), weight), (copies, np.ones(len(copies))))
+    )
+    assert once == pytest.approx(copied)
+    assert _dispersion(Task.of(X, rng.uniform(size=(200, 1)), np.ones(200))) == 1.0
 
 
 def test_rows_that_judge_a_kernel_are_not_landmarks_of_its_map(rng):
