@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .._typing import Floats
+from .._typing import Floats, Mask
 from ..numerics.evidence import evidence
 from .task import Learned, Learner, Task, minimise
 
@@ -21,15 +21,20 @@ class MetricLearner(Learner, Protocol):
 
 
 def learn_metric(
-    kernel: MetricLearner, task: Task, start: Learned, *, steps: int = _STEPS
+    kernel: MetricLearner,
+    task: Task,
+    start: Learned,
+    *,
+    columns: Mask | None = None,
+    steps: int = _STEPS,
 ) -> Learned:
     """The kernel of length scale 1 on rows M x with the most likely M, found from `start`.
 
-    `start` has a length scale per column. Every entry of M is free: the derivative by M costs no
-    more than that by the length scales. Then directions are left out for as long as that costs no
-    likelihood.
+    `start` has a length scale per column. Every entry of M is free, or those of the given columns:
+    the derivative by M costs no more than that by the length scales. Then directions are left out
+    for as long as that costs no likelihood.
     """
-    kept = np.flatnonzero(task.columns)
+    kept = np.flatnonzero(task.columns if columns is None else task.columns & columns)
     X, landmarks = (rows[:, kept] / task.spread[kept] for rows in (task.X, task.landmarks))
     d, plain = len(kept), kernel.with_lengths(1.0)
 

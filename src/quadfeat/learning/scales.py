@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from .._typing import Floats
 from ..numerics.evidence import evidence
-from .task import LOG_LENGTHS, Learned, Learner, Objective, Task, minimise
+from .task import LOG_LENGTHS, Learned, Learner, Minimum, Objective, Task, minimise
 
 _STARTS = (0.0, 1.0)  # log inverse length scales beyond one length scale for a typical distance
 _STEPS = 50
 _LAST_STEPS = 6  # on all rows, from what fewer rows found
 _REVIVED = -2.0  # log inverse length scale that useless columns are set to, once
-_USELESS = -5.5  # log inverse length scale below which a column is left out of later searches
 
 
 def learn_scale(kernel: Learner, task: Task, *, start: Learned | None = None) -> Learned:
@@ -61,10 +62,11 @@ def learn_scales(
     The prior of each inverse length scale r, in units of the column's deviation, is exp(-r): a
     column that explains nothing gets a length scale of thousands of deviations. From two starts,
     equal for all columns, and once more with useless columns back in; or from `start`, without
-    the columns that are useless there.
+    the columns that are left out there. Last, columns are left out for as long as that costs less
+    than one unit of log likelihood each (Akaike, 1974).
     """
     d, n = task.X.shape[1], len(task.X)
-    useful = task.columns if start is None else task.columns & (start.log_inverse > _USELESS)
+    useful = task.columns if start is None else task.columns & start.useful
     kept = np.flatnonzero(useful if useful.any() else task.columns)
     spread = task.spread[kept]
     # What is left out has length scales at their bound: factors of 1.
@@ -86,6 +88,8 @@ def learn_scales(
         again = np.maximum(best.log_inverse, _REVIVED)
         second = minimise(value, [again], steps=steps // 2, log_noise=best.log_noise)
         best = min(best, second, key=lambda minimum: minimum.value)
+    log_noise = best.log_noise
+    best = _without_useless(best, lambda theta: value(theta, log_noise)[0], task.Y.size)
     log_inverse = np.full(d, LOG_LENGTHS[0])
     log_inverse[kept] = best.log_inverse
     return Learned(
@@ -95,6 +99,23 @@ def learn_scales(
         best.log_noise,
         bool(best.log_inverse.size and np.isclose(best.log_inverse.max(), LOG_LENGTHS).any()),
     )
+
+
+def _without_useless(best: Minimum, value: Callable[[Floats], float], n_values: int) -> Minimum:
+    """The minimum with as many of the lowest log inverse length scales at their bound as may be."""
+    order = np.argsort(best.log_inverse, kind="stable")
+    fewer = best
+    fewest, most = 0, len(order) - 1  # between which the count of columns to leave out is
+    while fewest < most:
+        count = (fewest + most + 1) // 2
+        theta = best.log_inverse.copy()
+        theta[order[:count]] = LOG_LENGTHS[0]
+        found = value(theta)
+        if found <= best.value + count / n_values:
+            fewest, fewer = count, Minimum(found, theta, best.log_noise)
+        else:
+            most = count - 1
+    return fewer
 
 
 def _first(kernel: Learner, task: Task) -> float:

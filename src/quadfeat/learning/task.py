@@ -114,6 +114,11 @@ class Learned:
     log_noise: float
     at_bound: bool
 
+    @property
+    def useful(self) -> Mask:
+        """Columns that were not left out, (d,)."""
+        return np.asarray(self.log_inverse > LOG_LENGTHS[0])
+
 
 @dataclass(frozen=True, eq=False)
 class Minimum:

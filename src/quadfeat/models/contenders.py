@@ -14,13 +14,13 @@ from ..learning.task import Learned, Task
 
 # Kernels to choose among; products of one-dimensional ones, so that each has grids too.
 FAMILIES = (Gaussian(), Matern(2.5, product=True), Matern(1.5, product=True), Laplacian())
-_MOST_AXES = 32  # columns beyond which Matern kernels are slow to learn,
-_MOST_ROUGH = 128  # and beyond which Laplacian ones are
-_MOST_MIXED = 32  # columns, at most, of a metric
+_MOST_COLUMNS = 128  # beyond which only Gaussian kernels are learned
+_MOST_USEFUL = 32  # columns, at most, that Matern kernels and metrics are learned from
 
 ONE = "one scale"
 PER_COLUMN = "a scale per column"
 METRIC = "a metric"
+WHOLE_METRIC = "a metric of all columns"
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,26 +49,27 @@ class Field:
     all_families: bool
     metric: bool
 
-    def families(self, task: Task) -> tuple[GammaKernel, ...]:
-        """Kernels to choose among for the columns of a task."""
-        if not self.all_families or task.n_columns > _MOST_ROUGH:
+    def families(self, n_columns: int) -> tuple[GammaKernel, ...]:
+        """Kernels to choose among for so many columns."""
+        if not self.all_families or n_columns > _MOST_COLUMNS:
             return FAMILIES[:1]
-        return FAMILIES if task.n_columns <= _MOST_AXES else (FAMILIES[0], FAMILIES[-1])
+        return FAMILIES if n_columns <= _MOST_USEFUL else (FAMILIES[0], FAMILIES[-1])
 
-    def with_metric(self, task: Task) -> bool:
-        """Whether a metric is learned."""
-        return self.metric and 1 < task.n_columns <= _MOST_MIXED
-
-    def size(self, task: Task) -> int:
-        """How many kernels are learned."""
-        count = len(self.families(task))
-        return (2 * count if task.n_columns > 1 else count) + self.with_metric(task)
+    def size(self, n_columns: int) -> int:
+        """How many kernels are learned, at most."""
+        if n_columns < 2:
+            return len(self.families(n_columns))
+        useful = min(n_columns, _MOST_USEFUL)
+        return len(self.families(n_columns)) + len(self.families(useful)) + 2 * self.metric
 
 
 def contenders(
     field: Field, task: Task, tick: Callable[[], None] = lambda: None
 ) -> list[Contender]:
-    """What each family learns from a task, simple kernels first; `tick` is called after each."""
+    """What each family learns from a task, simple kernels first; `tick` is called after each.
+
+    Gaussian kernels tell which columns are useful; the others then learn from these.
+    """
     d = task.n_columns
     found: list[Contender] = []
 
@@ -76,7 +77,7 @@ def contenders(
         found.append(Contender(_name(kind), scaling, learned, n_learned))
         tick()
 
-    first, *others = field.families(task)
+    first, *others = field.families(d)
     one = learn_scale(first, task)
     add(first, ONE, one, 1)
     for kind in others:
@@ -85,10 +86,14 @@ def contenders(
         return found
     gaussian = learn_scales(first, task)
     add(first, PER_COLUMN, gaussian, d)
-    for kind in others:
+    useful = int(gaussian.useful.sum())
+    for kind in field.families(useful if useful <= _MOST_USEFUL else d)[1:]:
         add(kind, PER_COLUMN, learn_scales(kind, task, start=gaussian), d)
-    if field.with_metric(task):
-        add(first, METRIC, learn_metric(first, task, gaussian), d * (d + 1) // 2)
+    if field.metric and 1 < useful <= _MOST_USEFUL:
+        metric = learn_metric(first, task, gaussian, columns=gaussian.useful)
+        add(first, METRIC, metric, d + useful * (useful - 1) // 2)
+    if field.metric and useful < d <= _MOST_USEFUL:  # directions of columns that alone say little
+        add(first, WHOLE_METRIC, learn_metric(first, task, gaussian), d * (d + 1) // 2)
     return found
 
 

@@ -80,7 +80,7 @@ def choose_kernel(
 
 def _by_likelihood(sample: Sample, field: Field, *, verbose: bool) -> tuple[Kernel, list[Tried]]:
     task = sample.task()
-    steps = Steps("kernel", field.size(task), verbose=verbose)
+    steps = Steps("kernel", field.size(task.n_columns), verbose=verbose)
     found = contenders(field, task, steps.done)
     penalty = _dispersion(task) * np.log(len(task.X)) / (2 * task.Y.size)
     family = found[0].family  # any other is one more thing to learn
@@ -115,8 +115,8 @@ def _by_validation(
     n_learned = min(ROWS, (3 * len(sample.X)) // 4)
     task = sample.at(slice(n_learned)).task()
     judge = _Judge(features, sample, n_learned)
-    families = len(field.families(task))
-    total = 2 * field.size(task) + families + 2
+    families = len(field.families(task.n_columns))
+    total = 2 * field.size(task.n_columns) + families + 2
     steps = Steps("kernel", total, verbose=verbose)
     found = contenders(field, task, steps.done)
     finals = [found[0]]
