@@ -36,6 +36,30 @@ def test_the_likelihood_is_at_least_that_of_the_scales_it_starts_from(rng):
     assert learn_metric(qf.Gaussian(), task, scales).value < scales.value
 
 
+def test_a_metric_of_some_columns_leaves_out_the_others(rng):
+    X = rng.normal(size=(500, 5))
+    y = np.sin(X[:, 0] - X[:, 3])
+    task = Task.of(X, y[:, None], np.ones(500))
+    columns = np.array([True, False, False, True, False])
+    scales = learn_scales(qf.Gaussian(), task)
+    metric = learn_metric(qf.Gaussian(), task, scales, columns=columns).kernel.metric
+    assert (metric[:, ~columns] == 0).all()
+    assert (metric[:, columns] != 0).all()
+
+
+def test_more_landmarks_go_on_from_a_metric(rng):
+    X = rng.normal(size=(800, 4)) * [1.0, 10.0, 0.1, 3.0]
+    y = np.sin(X[:, 0] - X[:, 1] / 10) + 0.05 * rng.normal(size=800)
+    few, many = (Task.of(X, y[:, None], np.ones(800), n_landmarks=size) for size in (32, 256))
+    scales = learn_scales(qf.Gaussian(), few)
+    start = learn_metric(qf.Gaussian(), few, scales)
+    as_it_is = learn_metric(qf.Gaussian(), many, start, steps=0)
+    np.testing.assert_allclose(
+        as_it_is.kernel.gram(X[:9], X[:9]), start.kernel.gram(X[:9], X[:9]), atol=0.01
+    )
+    assert learn_metric(qf.Gaussian(), many, start).value < as_it_is.value
+
+
 def test_a_number_for_gamma_is_kept(rng):
     X = rng.normal(size=(300, 3))
     y = np.sin(X[:, 0] + X[:, 1])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import quadfeat as qf
-from quadfeat.learning.scales import _value, learn_scale, learn_scales
-from quadfeat.learning.task import Task
+from quadfeat.learning.scales import _value, _without_useless, learn_scale, learn_scales
+from quadfeat.learning.task import LEFT_OUT, LOG_LENGTHS, Learned, Minimum, Task
 from quadfeat.numerics.blas import one_thread
 
 KERNELS = {
@@ -74,7 +74,7 @@ def test_a_constant_column_and_a_constant_target_are_no_trouble(task):
     Y = np.column_stack([task.Y, np.ones(400)])
     found = learn_scales(qf.Gaussian(), Task.of(X, Y, task.weight))
     assert np.isfinite(found.kernel.gamma).all()
-    assert found.log_inverse[-1] == -8.0
+    assert found.log_inverse[-1] == LEFT_OUT
     assert not Task.of(X, np.ones((400, 1)), task.weight).can_learn
 
 
@@ -94,10 +94,49 @@ def test_one_scale_is_the_same_from_another_kernel_as_from_three_starts(name, ta
     assert other.log_inverse[0] == pytest.approx(one.log_inverse[0], abs=0.1)
 
 
+@pytest.mark.parametrize("name", ["gaussian", "laplacian", "matern-3/2"])
+def test_columns_of_noise_are_left_out(name, task):
+    found = learn_scales(KERNELS[name], task)
+    assert list(found.useful) == [True, True, False, False, False, False]
+
+
+def test_columns_leave_where_that_costs_less_than_a_unit_of_likelihood_each():
+    slopes = np.array([3.0, 0.4, 0.5, 0.0, 0.7])  # of the value per row, of 10
+
+    def value(theta):
+        return -1.0 - float(slopes[theta > -8.0].sum()) / 10
+
+    best = Minimum(value(np.zeros(5)), np.array([0.0, -2.0, -3.0, -5.0, -1.0]), -2.0)
+    found = _without_useless(best, value, 10)
+    assert list(found.log_inverse) == [0.0, LEFT_OUT, LEFT_OUT, LEFT_OUT, LEFT_OUT]
+    assert found.value == pytest.approx(-1.3)
+    slopes[4] = 4.2  # more than leaving out all four may cost
+    best = Minimum(value(np.zeros(5)), best.log_inverse, -2.0)
+    assert list(_without_useless(best, value, 10).log_inverse[[0, 4]]) == [0.0, -1.0]
+
+
+def test_a_column_whose_length_scale_is_at_its_bound_may_be_useful():
+    at_bound = np.array([LOG_LENGTHS[0], LEFT_OUT])
+    assert list(Learned(None, 0.0, at_bound, 0.0, at_bound=True).useful) == [True, False]
+
+
+def test_many_columns_that_matter_a_little_all_stay(rng):
+    X = rng.normal(size=(1500, 12))
+    y = np.sin(X).sum(axis=1) + 0.05 * rng.normal(size=1500)
+    assert learn_scales(qf.Gaussian(), Task.of(X, y[:, None], np.ones(1500))).useful.all()
+
+
+def test_more_rows_and_landmarks_go_on_from_what_fewer_found(task):
+    start = learn_scales(qf.Gaussian(), task.smaller())
+    found = learn_scales(qf.Gaussian(), task, start=start, steps=15)
+    assert found.value <= learn_scales(qf.Gaussian(), task, start=start, steps=0).value
+    assert found.value == pytest.approx(learn_scales(qf.Gaussian(), task).value, abs=1e-3)
+
+
 def test_columns_that_are_useless_to_one_kernel_are_left_to_others_as_they_are(task):
     start = learn_scales(qf.Gaussian(), task)
-    useless = start.log_inverse < -5.5
+    useless = ~start.useful
     assert useless.any()
     found = learn_scales(qf.Laplacian(), task, start=start)
-    assert (found.log_inverse[useless] == -8.0).all()
-    assert (found.log_inverse[~useless] > -8.0).any()
+    assert not found.useful[useless].any()
+    assert found.useful[~useless].any()

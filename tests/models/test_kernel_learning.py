@@ -5,7 +5,10 @@ import pytest
 from sklearn.datasets import load_diabetes, make_friedman1
 
 import quadfeat as qf
+from quadfeat.learning.metric import learn_metric
+from quadfeat.learning.scales import learn_scales
 from quadfeat.learning.task import Task
+from quadfeat.models.contenders import Field, contenders, refined
 from quadfeat.models.kernel_learning import Sample, _best_factor, _dispersion, _Judge
 from quadfeat.numerics.blas import one_thread
 
@@ -28,7 +31,38 @@ def test_a_rotated_function_gets_a_metric(rng):
     X = rng.normal(size=(1600, 6))
     y = np.sin(2 * X @ np.array([1.0, 1.0, -1.0, 1.0, -1.0, 1.0]) / np.sqrt(6))
     model = qf.KernelRegressor(qf.KernelFeatures(n_components=128)).fit(X, y)
-    assert chosen(model) == "Gaussian, a metric"
+    assert chosen(model).startswith("Gaussian, a metric")
+
+
+def test_limits_on_columns_count_those_that_matter(rng):
+    X = rng.normal(size=(600, 40))
+    y = np.sin(X[:, 0] - X[:, 1]) + 0.05 * rng.normal(size=600)
+    ticks = []
+    with one_thread():
+        field, task = Field(all_families=True, metric=True), Task.of(X, y[:, None], np.ones(600))
+        found = {each.name: each for each in contenders(field, task, lambda: ticks.append(1))}
+    assert {"Matern 1.5, a scale per column", "Gaussian, a metric"} <= set(found)
+    assert "Matern 1.5, one scale" not in found
+    assert len(ticks) == len(found) <= field.size(40)
+    metric = found["Gaussian, a metric"].kernel.metric
+    assert set(np.flatnonzero(metric.any(axis=0))) == {0, 1}
+
+
+def test_the_best_kernel_is_learned_on_from_all_rows_that_do_not_judge(rng):
+    X = rng.normal(size=(600, 3))
+    y = np.sin(3 * X[:, 0]) + X[:, 1] ** 2
+    with one_thread():
+        few = Task.of(X, y[:, None], np.ones(600), n_rows=200, n_landmarks=50)
+        every = Task.of(X, y[:, None], np.ones(600))
+        for each in contenders(Field(all_families=True, metric=True), few):
+            more = refined(each, every)
+            if each.scaling == "one scale":
+                assert more is None
+                continue
+            assert more.name == f"{each.name} from 600 rows"
+            learn = learn_scales if each.scaling == "a scale per column" else learn_metric
+            family = qf.Gaussian() if learn is learn_metric else each.kernel
+            assert more.learned.value < learn(family, every, start=each.learned, steps=0).value
 
 
 def test_a_rough_function_gets_a_rough_kernel(rng):

@@ -30,9 +30,9 @@ def learn_metric(
 ) -> Learned:
     """The kernel of length scale 1 on rows M x with the most likely M, found from `start`.
 
-    `start` has a length scale per column. Every entry of M is free, or those of the given columns:
-    the derivative by M costs no more than that by the length scales. Then directions are left out
-    for as long as that costs no likelihood.
+    `start` has a length scale per column, or a metric. Every entry of M is free, or those of the
+    given columns: the derivative by M costs no more than that by the length scales. Then directions
+    are left out for as long as that costs no likelihood.
     """
     kept = np.flatnonzero(task.columns if columns is None else task.columns & columns)
     X, landmarks = (rows[:, kept] / task.spread[kept] for rows in (task.X, task.landmarks))
@@ -48,16 +48,20 @@ def learn_metric(
         scatter = _scatter(X, landmarks, cross) + _scatter(landmarks, landmarks, between)
         return result.value, -(M @ scatter).ravel(), result.by_log_noise
 
+    if start.kernel.metric is None:
+        first = np.diag(np.exp(start.log_inverse[kept]))
+    else:
+        first = np.sqrt(2 * start.kernel.gamma) * start.kernel.metric[:, kept] * task.spread[kept]
     best = minimise(
         value,
-        [np.diag(np.exp(start.log_inverse[kept])).ravel()],
+        [first.ravel()],
         steps=steps,
         log_noise=start.log_noise,
         bounds=(None, None),
     )
-    _, sizes, directions = np.linalg.svd(best.log_inverse.reshape(d, d))
+    _, sizes, directions = np.linalg.svd(best.log_inverse.reshape(-1, d), full_matrices=False)
     M = sizes[:, None] * directions
-    rank = d
+    rank = len(M)
     while rank > 1:
         fewer = (3 * rank) // 4
         if value(M[:fewer].ravel(), best.log_noise)[0] > best.value + _LOSS:

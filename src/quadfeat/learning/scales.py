@@ -8,7 +8,7 @@ import numpy as np
 
 from .._typing import Floats
 from ..numerics.evidence import evidence
-from .task import LOG_LENGTHS, Learned, Learner, Minimum, Objective, Task, minimise
+from .task import LEFT_OUT, LOG_LENGTHS, Learned, Learner, Minimum, Objective, Task, minimise
 
 _STARTS = (0.0, 1.0)  # log inverse length scales beyond one length scale for a typical distance
 _STEPS = 50
@@ -69,7 +69,6 @@ def learn_scales(
     useful = task.columns if start is None else task.columns & start.useful
     kept = np.flatnonzero(useful if useful.any() else task.columns)
     spread = task.spread[kept]
-    # What is left out has length scales at their bound: factors of 1.
     fewer = Task(task.X[:, kept], task.Y, task.weight, task.n_landmarks)
 
     def value(theta: Floats, log_noise: float) -> tuple[float, Floats, float]:
@@ -79,18 +78,17 @@ def learn_scales(
         return found + float(prior.sum()), slopes + prior, by_noise
 
     if start is not None:
-        starts = [start.log_inverse[kept]]
+        best = minimise(value, [start.log_inverse[kept]], steps=steps, log_noise=start.log_noise)
     else:
         starts = [np.full(len(kept), _first(kernel, task) + shift) for shift in _STARTS]
-    best = minimise(value, starts, steps=steps)
-    if start is None:
+        best = minimise(value, starts, steps=steps)
         # A column that was given up has no slope any more, and another start may need it.
         again = np.maximum(best.log_inverse, _REVIVED)
         second = minimise(value, [again], steps=steps // 2, log_noise=best.log_noise)
         best = min(best, second, key=lambda minimum: minimum.value)
     log_noise = best.log_noise
     best = _without_useless(best, lambda theta: value(theta, log_noise)[0], task.Y.size)
-    log_inverse = np.full(d, LOG_LENGTHS[0])
+    log_inverse = np.full(d, LEFT_OUT)
     log_inverse[kept] = best.log_inverse
     return Learned(
         kernel.with_lengths(np.exp(log_inverse) / task.spread),
@@ -102,14 +100,14 @@ def learn_scales(
 
 
 def _without_useless(best: Minimum, value: Callable[[Floats], float], n_values: int) -> Minimum:
-    """The minimum with as many of the lowest log inverse length scales at their bound as may be."""
+    """The minimum without as many as may be of the columns with the longest length scales."""
     order = np.argsort(best.log_inverse, kind="stable")
     fewer = best
     fewest, most = 0, len(order) - 1  # between which the count of columns to leave out is
     while fewest < most:
         count = (fewest + most + 1) // 2
         theta = best.log_inverse.copy()
-        theta[order[:count]] = LOG_LENGTHS[0]
+        theta[order[:count]] = LEFT_OUT
         found = value(theta)
         if found <= best.value + count / n_values:
             fewest, fewer = count, Minimum(found, theta, best.log_noise)

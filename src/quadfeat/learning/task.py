@@ -16,6 +16,7 @@ ROWS = 2000  # of the sample that are used
 SUBSET_ROWS = 8000  # the same, to choose subsets of columns
 LANDMARKS = 256
 LOG_LENGTHS = (-8.0, 4.0)  # bounds of the log inverse length scales, in units of the columns
+LEFT_OUT = LOG_LENGTHS[0] - 1.0  # that of a column that is left out: factors of 1
 _LOG_NOISE = (-18.0, 9.0)  # bounds of the log of noise by signal
 _START_NOISE = float(np.log(0.1))
 _FIRST_STEPS = 12  # iterations from each start; the best goes on
@@ -54,12 +55,19 @@ class Task:
     n_landmarks: int = LANDMARKS
 
     @classmethod
-    def of(cls, X: Floats, Y: Floats, weight: Floats) -> Task:
+    def of(
+        cls,
+        X: Floats,
+        Y: Floats,
+        weight: Floats,
+        *,
+        n_rows: int = ROWS,
+        n_landmarks: int = LANDMARKS,
+    ) -> Task:
         """The task of the first rows of a sample, without targets that are constant there."""
-        some = slice(ROWS)
-        X, Y, weight = X[some], Y[some], weight[some]
-        spread = np.ptp(Y, axis=0)
-        return cls(X, Y[:, spread > 1e-12 * np.abs(Y).max(axis=0, initial=0.0)], weight)
+        X, Y, weight = X[:n_rows], Y[:n_rows], weight[:n_rows]
+        varies = np.ptp(Y, axis=0) > 1e-12 * np.abs(Y).max(axis=0, initial=0.0)
+        return cls(X, Y[:, varies], weight, n_landmarks)
 
     @property
     def can_learn(self) -> bool:
@@ -117,7 +125,7 @@ class Learned:
     @property
     def useful(self) -> Mask:
         """Columns that were not left out, (d,)."""
-        return np.asarray(self.log_inverse > LOG_LENGTHS[0])
+        return np.asarray(self.log_inverse > LEFT_OUT)
 
 
 @dataclass(frozen=True, eq=False)

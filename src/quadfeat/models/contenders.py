@@ -16,6 +16,7 @@ from ..learning.task import Learned, Task
 FAMILIES = (Gaussian(), Matern(2.5, product=True), Matern(1.5, product=True), Laplacian())
 _MOST_COLUMNS = 128  # beyond which only Gaussian kernels are learned
 _MOST_USEFUL = 32  # columns, at most, that Matern kernels and metrics are learned from
+_REFINING_STEPS = 15
 
 ONE = "one scale"
 PER_COLUMN = "a scale per column"
@@ -95,6 +96,23 @@ def contenders(
     if field.metric and useful < d <= _MOST_USEFUL:  # directions of columns that alone say little
         add(first, WHOLE_METRIC, learn_metric(first, task, gaussian), d * (d + 1) // 2)
     return found
+
+
+def refined(contender: Contender, task: Task) -> Contender | None:
+    """The kernel of a contender learned on, from more rows; None if it has one length scale.
+
+    Nor for a kernel of many columns, where that takes long.
+    """
+    start = contender.learned
+    if contender.scaling == ONE or start.useful.sum() > _MOST_USEFUL:
+        return None
+    if contender.scaling == PER_COLUMN:
+        learned = learn_scales(start.kernel, task, start=start, steps=_REFINING_STEPS)
+    else:
+        columns = None if contender.scaling == WHOLE_METRIC else start.useful
+        learned = learn_metric(FAMILIES[0], task, start, columns=columns, steps=_REFINING_STEPS)
+    scaling = f"{contender.scaling} from {len(task.X):,} rows"
+    return Contender(contender.family, scaling, learned, contender.n_learned)
 
 
 def _name(kernel: GammaKernel) -> str:

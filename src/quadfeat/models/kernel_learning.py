@@ -7,14 +7,14 @@ from typing import NamedTuple
 import numpy as np
 
 from .._progress import Steps
-from .._typing import Floats, Matrix
+from .._typing import Floats, Indices, Matrix
 from ..kernels.base import Kernel
 from ..kernels.stationary import GammaKernel, Gaussian
 from ..kernels.subsets import Anova
 from ..learning.given import learned_kernel
-from ..learning.task import ROWS, Task
+from ..learning.task import LANDMARKS, ROWS, Task
 from ..maps.base import FeatureMap
-from .contenders import ONE, Contender, Field, contenders
+from .contenders import ONE, Contender, Field, contenders, refined
 from .ridge_path import RidgePath
 from .ridge_sums import NormalSums
 from .subset_choice import choose_subsets
@@ -26,6 +26,7 @@ _COLUMNS = 1024  # of the maps that are compared, at most
 _FEW_COLUMNS = 256  # of maps that compare scalings of one family
 _MARGIN = 0.005  # share by which a less simple kernel must be better,
 _ERRORS = 1.5  # and standard errors
+_MORE_LANDMARKS = 512  # to learn the best kernel on from more rows
 _FACTORS = (0.7, 1.4)  # of all length scales of the best kernel, tried last,
 _MOST_STEPS = 4  # times, for as long as that is better
 
@@ -42,13 +43,18 @@ class Sample(NamedTuple):
     weight: Floats
     counts: bool
 
-    def at(self, rows: slice) -> Sample:
+    def at(self, rows: slice | Indices) -> Sample:
         """Some of the rows."""
         return Sample(self.X[rows], self.Y[rows], self.weight[rows], self.counts)
 
-    def task(self) -> Task:
+    def without(self, rows: slice) -> Sample:
+        """The other rows."""
+        return self.at(np.delete(np.arange(len(self.X)), rows))
+
+    def task(self, n_rows: int = ROWS, n_landmarks: int = LANDMARKS) -> Task:
         """The first rows, to learn from."""
-        return Task.of(np.asarray(self.X, dtype=np.float64), self.Y, self.weight)
+        X = np.asarray(self.X, dtype=np.float64)
+        return Task.of(X, self.Y, self.weight, n_rows=n_rows, n_landmarks=n_landmarks)
 
 
 def choose_kernel(
@@ -108,15 +114,15 @@ def _by_validation(
 ) -> tuple[Kernel, list[Tried]]:
     """Scalings of each family are compared with few columns, then families with all of them.
 
-    One that is less simple must be better by half a percent and 1.5 standard errors. Last, all
-    length scales of the best are made shorter and longer: likelihoods come from few landmarks, and
-    with more columns shorter ones may be better.
+    One that is less simple must be better by half a percent and 1.5 standard errors. The best is
+    learned on from all rows that do not judge. Last, all its length scales are made shorter and
+    longer: likelihoods come from few landmarks, and with more columns shorter ones may be better.
     """
     n_learned = min(ROWS, (3 * len(sample.X)) // 4)
     task = sample.at(slice(n_learned)).task()
     judge = _Judge(features, sample, n_learned)
     families = len(field.families(task.n_columns))
-    total = 2 * field.size(task.n_columns) + families + 2
+    total = 2 * field.size(task.n_columns) + families + 3
     steps = Steps("kernel", total, verbose=verbose)
     found = contenders(field, task, steps.done)
     finals = [found[0]]
@@ -135,6 +141,14 @@ def _by_validation(
         errors.append(judge.errors(each.kernel, _COLUMNS))
         steps.done()
     best = judge.simplest_of_the_best(errors)
+    others = sample.without(judge.rows)
+    more = refined(finals[best], others.task(len(others.X), _MORE_LANDMARKS))
+    if more is not None:
+        finals.append(more)
+        errors.append(judge.errors(more.kernel, _COLUMNS))
+        if judge.mean(errors[-1]) < judge.mean(errors[best]):
+            best = len(finals) - 1
+    steps.done()
     text = f"squared error of {len(judge.weight)} validation rows"
     tried = _table(finals, [judge.mean(each) for each in errors], best, text)
     kernel = finals[best].kernel
@@ -187,10 +201,10 @@ class _Judge:
 
     def __init__(self, features: FeatureMap, sample: Sample, n_learned: int) -> None:
         self._features, self._sample = features, sample
-        self._rows = slice(n_learned, n_learned + _VALIDATION)
+        self.rows = slice(n_learned, n_learned + _VALIDATION)
         # Landmarks among the rows that judge would fit these better than new rows.
-        self._others = np.delete(sample.X, self._rows, axis=0)
-        self.weight = sample.weight[self._rows]
+        self._others = sample.without(self.rows).X
+        self.weight = sample.weight[self.rows]
 
     def mean(self, errors: Floats) -> float:
         """The weighted mean of errors."""
@@ -217,7 +231,7 @@ class _Judge:
         share = sums.weight / sums.n_rows if sample.counts else 1.0
         system = sums.system(intercept=True, signs=fitted.signs_, copy=False, distinct_share=share)
         alphas, path = penalties(system.scale, sample.X.dtype), RidgePath(system)
-        judged = sample.at(self._rows)
+        judged = sample.at(self.rows)
         weight = np.minimum(judged.weight, 1.0) if sample.counts else judged.weight
         Z = _written(fitted, judged.X)
         if path.signed:  # which has no likelihood
