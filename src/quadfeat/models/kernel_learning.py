@@ -126,11 +126,13 @@ def _by_validation(
     steps = Steps("kernel", total, verbose=verbose)
     found = contenders(field, task, steps.done)
     finals = [found[0]]
+    few = {}  # mean errors with few columns
     for family in dict.fromkeys(each.family for each in found):
         relatives = [each for each in found if each.family == family]
         errors = []
         for each in relatives:
             errors.append(judge.errors(each.kernel, _FEW_COLUMNS))
+            few[each.name] = judge.mean(errors[-1])
             steps.done()
         winner = relatives[judge.simplest_of_the_best(errors)]
         finals += [winner] if winner is not found[0] else []
@@ -141,13 +143,19 @@ def _by_validation(
         errors.append(judge.errors(each.kernel, _COLUMNS))
         steps.done()
     best = judge.simplest_of_the_best(errors)
+    start = finals[best]
+    if start.scaling == ONE:  # more rows may tell length scales apart
+        relatives = [each for each in found if each.family == start.family]
+        start = min(relatives[1:], key=lambda each: few[each.name], default=start)
     others = sample.without(judge.rows)
-    more = refined(finals[best], others.task(len(others.X), _MORE_LANDMARKS))
+    more = refined(start, others.task(len(others.X), _MORE_LANDMARKS))
     if more is not None:
         finals.append(more)
         errors.append(judge.errors(more.kernel, _COLUMNS))
-        if judge.mean(errors[-1]) < judge.mean(errors[best]):
-            best = len(finals) - 1
+        better = judge.is_clearly_lower(errors[-1], errors[best])
+        if start is finals[best]:  # no less simple
+            better = judge.mean(errors[-1]) < judge.mean(errors[best])
+        best = len(finals) - 1 if better else best
     steps.done()
     text = f"squared error of {len(judge.weight)} validation rows"
     tried = _table(finals, [judge.mean(each) for each in errors], best, text)
@@ -214,11 +222,14 @@ class _Judge:
         """The position of the lowest mean, where a later one must be clearly lower."""
         best = 0
         for i, other in enumerate(errors):
-            gain = errors[best] - other
-            spread = np.sqrt(self.mean((gain - self.mean(gain)) ** 2) / len(gain))
-            if self.mean(gain) > max(_MARGIN * self.mean(errors[best]), _ERRORS * spread):
-                best = i
+            best = i if self.is_clearly_lower(other, errors[best]) else best
         return best
+
+    def is_clearly_lower(self, errors: Floats, others: Floats) -> bool:
+        """Whether the mean of errors is lower than that of others by more than chance."""
+        gain = others - errors
+        spread = np.sqrt(self.mean((gain - self.mean(gain)) ** 2) / len(gain))
+        return self.mean(gain) > max(_MARGIN * self.mean(others), _ERRORS * spread)
 
     def errors(self, kernel: Kernel, columns: int) -> Floats:
         """Squared errors of the rows, summed over targets in their units, (n,)."""
