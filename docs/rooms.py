@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "quadfeat"
-FOUNDATIONS = "_typing ... _progress"
+FOUNDATIONS = "_typing ... _display"
 # Beside the rooms: the doors of the package and of the command, and the laws for kernels of others.
 DOORS = {"__init__", "__main__", "testing"}
 ROOMS = [

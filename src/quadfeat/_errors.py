@@ -17,6 +17,10 @@ class NoCertificate(ValueError):
     """No error below k(0) can be proven for a map; `error` estimates it."""
 
 
+class NoEffects(ValueError, AttributeError):
+    """A model without effects: it has no attribute `effects_`, as `dir` and notebooks must know."""
+
+
 class UnseenValues(UserWarning):
     """Rows have categories or gaps that no training row had."""
 

@@ -17,7 +17,7 @@ ORDER = [
     "_errors",
     "_checks",
     "_rows",
-    "_progress",
+    "_display",
     "numerics",
     "rules",
     "learning",
@@ -171,7 +171,7 @@ def test_only_the_command_and_progress_print():
         for node in ast.walk(tree(name)):
             prints = isinstance(node, ast.Name) and node.id == "print"
             streams = isinstance(node, ast.Attribute) and node.attr in ("stdout", "stderr")
-            assert room(name) in ("app", "_progress") or not (prints or streams), name
+            assert room(name) in ("app", "_display") or not (prints or streams), name
 
 
 def test_importing_quadfeat_changes_nothing_and_loads_no_extra():

@@ -43,7 +43,7 @@ def test_limits_on_columns_count_those_that_matter(rng):
         found = {each.name: each for each in contenders(field, task, lambda: ticks.append(1))}
     assert {"Matern 1.5, a scale per column", "Gaussian, a metric"} <= set(found)
     assert "Matern 1.5, one scale" not in found
-    assert len(ticks) == len(found) <= field.size(40)
+    assert len(ticks) == len(found) <= len(field.works(40))
     metric = found["Gaussian, a metric"].kernel.metric
     assert set(np.flatnonzero(metric.any(axis=0))) == {0, 1}
 

@@ -1,5 +1,7 @@
 """Displays follow scikit-learn's conventions and draw from records."""
 
+import sys
+
 import matplotlib as mpl
 import numpy as np
 
@@ -71,11 +73,43 @@ def test_comparisons_are_drawn_from_records_alone():
 
 @pytest.mark.parametrize(
     ("widths", "ticks"),
-    [((64, 256), [64, 256]), ((100, 200, 500), [100, 200, 500]), ((63, 64, 128), [64, 128])],
+    [
+        ((64, 256), [64, 256]),
+        ((100, 200, 500), [100, 200, 500]),
+        ((32, 100, 300), [32, 100, 300]),
+        ((63, 64, 128), [64, 128]),
+    ],
 )
-def test_comparisons_have_ticks_at_powers_of_two_or_else_at_every_width(widths, ticks):
+def test_comparisons_have_a_tick_at_every_width_whose_label_has_room(widths, ticks):
     records = [{"map": "DenseGrid", "columns": p, "rms": 1 / p} for p in widths]
     assert qf.CompareDisplay.from_records(records).ax_.get_xticks().tolist() == ticks
+
+
+def test_fitted_maps_are_compared_on_rows(rng):
+    X = rng.normal(size=(300, 2))
+    maps = [
+        kind(qf.Gaussian(0.5), n_components=p, random_state=0).fit(X)
+        for kind in (qf.RandomFourier, qf.Landmarks)
+        for p in (8, 32)
+    ]
+    display = qf.CompareDisplay.from_estimators(maps, X, error="max")
+    assert len(display.ax_.lines) == 2
+    largest = [features.error(X, n_pairs=10_000, random_state=0).largest for features in maps]
+    assert [record["max"] for record in display.records] == largest
+
+
+def test_the_legend_stands_above_the_lines_of_errors(rng):
+    X = rng.uniform(size=(50, 2))
+    display = qf.ErrorDisplay.from_estimator(qf.DenseGrid(qf.Gaussian(0.5)).fit(X), X)
+    display.figure_.draw_without_rendering()
+    assert display.ax_.get_legend().get_window_extent().y0 >= display.ax_.bbox.y1
+
+
+def test_without_matplotlib_a_display_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    records = [{"map": "DenseGrid", "columns": 8, "rms": 0.1}]
+    with pytest.raises(ImportError, match="pip install matplotlib"):
+        qf.CompareDisplay.from_records(records)
 
 
 def test_comparisons_take_any_number_of_maps():

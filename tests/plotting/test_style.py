@@ -22,7 +22,7 @@ def test_every_map_has_a_style_that_does_not_depend_on_its_position(name):
     assert {style_of(name, position) for position in range(30)} == {style_of(name)}
 
 
-@pytest.mark.parametrize("names", [list(demo._MAPS), list(CONTENDERS)], ids=["demo", "Fig. 2"])
+@pytest.mark.parametrize("names", [list(demo.MAPS), list(CONTENDERS)], ids=["demo", "Fig. 2"])
 def test_maps_of_one_picture_differ_without_colour(names):
     without_colour = {(style.marker, style.line) for style in map(style_of, names)}
     assert len(without_colour) == len(names)

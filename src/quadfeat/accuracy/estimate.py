@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from .._display.html import card, note, number, table
 from .._typing import Axes
 
 NEW_ROWS = "pairs of new rows like these"
@@ -80,6 +81,24 @@ class Estimate:
             + (f"never above {self.bound:.3g}" if isfinite(self.bound) else "without a bound")
         )
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = [("RMS", number(self.rms), number(self.rms_limit))]
+        rows += [
+            (f"{100 * q:g}% of pairs", number(value), number(self.quantile_limits[q]))
+            for q, value in self.quantiles.items()
+        ]
+        bound = number(self.bound) if isfinite(self.bound) else "not known"
+        rows.append(("largest", number(self.largest), bound))
+        head = ("kernel error, relative to k(0)", "seen", "at most")
+        return card(
+            f"Estimate from {self.n_pairs:,} {self.population}",
+            table(head, rows, numbers=(1, 2)),
+            note(
+                f"Limits hold with {100 * self.confidence:g}% confidence each, that of the largest "
+                f"always; at most {self.beyond:.2g} of pairs err by more than the largest seen."
+            ),
+        )
 
 
 def estimate(

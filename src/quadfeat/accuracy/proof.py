@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .._display.html import card, facts, number
 from .._errors import NoCertificate
 from .region import Region
 
@@ -20,6 +21,15 @@ class Certificate:
     def __repr__(self) -> str:
         beside = "" if self.theorem1 is None else f"; Theorem 1: {self.theorem1:.3g}"
         return f"Certificate({self.value:.4g} for all {self.region}, by {self.method}{beside})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("kernel error", f"at most {number(self.value)} of k(0)"),
+            ("for all gaps", str(self.region)),
+            ("by", self.method),
+            ("Theorem 1 of the paper", self.theorem1),
+        ]
+        return card("Certificate: proven for every pair of rows", facts(rows))
 
 
 def refuse_vacuous(value: float, d: int) -> None:

@@ -11,7 +11,7 @@ Rule: the only room that prints, and the only one that imports `experiments`.
 - `outputs`: where the command writes.
 - `files`: maps, predictions and features of files, block by block.
 - `progress`: progress bars.
-- `demo`: every map on scikit-learn's digits.
+- `demo`: maps on scikit-learn's digits; `demo_story`: its table, sentences and picture.
 - `bench`: the engine timed beside its peers; its table and its picture.
 - `workloads`: the workloads that `bench` measures.
 - `tables`: the tables that the command prints.

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from .._display.progress import progress
+from .._display.showing import showing
 from .._errors import UnseenValues
-from .._progress import progress
 from ..data.blocks import Block
 from ..data.encoder import warn_of_unseen
 from ..data.sources import source
@@ -31,10 +32,11 @@ def fit_map(
     """A map of all columns but `target` and `weight`, fitted on a sample of the rows."""
     data = source(path, target, weight)
     builder = SummaryBuilder(labels=False)
-    for block in progress(data.blocks(), total=data.n_rows, label="reading", verbose=True):
-        builder.add(Block(block.X, np.zeros(len(block))), data.name)
     features = KernelFeatures(Gaussian("median"), n_components=width, random_state=0)
-    features.fit(distinct_rows(builder.summary(data.name).drawn.X))
+    with showing("KernelFeatures"):
+        for block in progress(data.blocks(), total=data.n_rows, label="reading the rows"):
+            builder.add(Block(block.X, np.zeros(len(block))), data.name)
+        features.fit(distinct_rows(builder.summary(data.name).drawn.X))
     if data.columns is not None:
         features.feature_names_in_ = np.array(data.columns, dtype=object)
     if data.first_index is not None:
@@ -90,7 +92,11 @@ def _mapped(
     """Write a function of every block of rows to a file; return the number of rows."""
     blocks = _blocks(fitted, path)
     count, unseen = 0, Counter[str]()
-    with sink(out, names) as opened, warnings.catch_warnings(record=True) as caught:
+    with (
+        sink(out, names) as opened,
+        warnings.catch_warnings(record=True) as caught,
+        showing(f"writing {out.name}"),
+    ):
         # Columns were matched by name; blocks of numbers are plain arrays.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         warnings.filterwarnings("always", category=UnseenValues)
@@ -124,5 +130,5 @@ def _blocks(fitted: Any, path: Path) -> Iterator[tuple[Any, int]]:
         columns=fitted.n_features_in_ if columns is None else list(columns),
         first_index=getattr(fitted, "_first_index", None),
     )
-    for block in progress(data.blocks(), total=data.n_rows, label="writing", verbose=True):
+    for block in progress(data.blocks(), total=data.n_rows, label="rows"):
         yield block.X, len(block)

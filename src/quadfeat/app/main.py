@@ -23,17 +23,14 @@ from ..experiments import NAMES as EXPERIMENTS
 from ..experiments import datasets
 from ..experiments import runner as reproduction
 from ..experiments.cell import SCALES
-from ..plotting.displays import CompareDisplay
-from ..plotting.style import png
 from ..storage import load, save
 from . import bench as benchmark
-from . import demo as demonstration
-from . import files
+from . import demo_story, files
 from .outputs import check_out, default_out, make_folder
 from .progress import bar, run_cells
 from .report import report_of_data, report_of_fit
 from .rows import local_file
-from .tables import demo_table, demo_verdict, number_table, show_record, verdict_table
+from .tables import number_table, show_record, verdict_table
 from .training import TrainOptions, column_kinds, train
 
 try:
@@ -119,29 +116,13 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the picture and the records.")] = Path(
         "quadfeat-demo"
     ),
+    every: Annotated[
+        bool, typer.Option("--all", help="Every map, up to 1024 columns: a table, a minute.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Fit every map on scikit-learn's digits, beside RBFSampler, Nystroem and the exact kernel."""
-    make_folder(out)
-    console = Console(stderr=as_json)
-    records = []
-    with bar(console) as progress:
-        task = progress.add_task("fitting", total=demonstration.steps())
-        for record in demonstration.run():
-            records.append(record)
-            progress.update(task, advance=1, description=f"{record['map']}, {record['columns']}")
-    replace(out / "records.jsonl", "".join(json.dumps(record) + "\n" for record in records))
-    picture = out / "error.png"
-    display = CompareDisplay.from_records(records)
-    display.ax_.set_title("Kernel error on scikit-learn's digits (64 pixels)", loc="left")
-    replace(picture, png(display.figure_))
-    if as_json:
-        for record in records:
-            print(json.dumps(record))
-        return
-    console.print(demo_table(records))
-    console.print(demo_verdict(records))
-    console.print(f"\nPicture: [bold]{picture}[/]   records: {out / 'records.jsonl'}")
+    """See on scikit-learn's digits what a column is worth, here and in RBFSampler and Nystroem."""
+    demo_story.show(out, every=every, as_json=as_json)
 
 
 @app.command()

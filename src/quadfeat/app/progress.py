@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -12,12 +15,14 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from .._display.showing import showing
 from ..experiments.runner import Plan
 
 
-def bar(console: Console) -> Progress:
-    """A bar that counts steps, and is gone at the end."""
-    return Progress(
+@contextmanager
+def bar(console: Console) -> Iterator[Progress]:
+    """A bar that counts steps, and is gone at the end; the fits inside have none of their own."""
+    counted = Progress(
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
@@ -25,6 +30,8 @@ def bar(console: Console) -> Progress:
         console=console,
         transient=True,
     )
+    with showing("steps", verbose=False), counted:
+        yield counted
 
 
 def run_cells(plans: list[Plan], console: Console) -> None:
@@ -35,7 +42,8 @@ def run_cells(plans: list[Plan], console: Console) -> None:
         console.print(f"{kept} finished cells kept, {len(todo)} to run", highlight=False)
     columns = (BarColumn(), TextColumn("{task.fields[rate]}"), TimeElapsedColumn())
     left = (TextColumn("left"), TimeRemainingColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, *left, console=console, transient=True) as progress:
+    counted = Progress(*columns, *left, console=console, transient=True)
+    with showing("cells", verbose=False), counted as progress:
         total = sum(cell.cost for _, cell in todo)
         task = progress.add_task("", total=total, rate=f"0/{len(todo)} cells")
         for done, (plan, cell) in enumerate(todo):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._display.progress import counted
 from .._typing import Floats, Matrix
 from ..numerics import principal_frame
 from ..numerics.lbfgs import LBFGS
@@ -66,7 +67,7 @@ def polish(
     best = nodes, weights, _error(nodes, weights, validation_gaps, validation_values)
     dtype = _precision(best[2], weights)
     damping = 1e-3
-    for _ in range(steps):
+    for _ in counted("moving the nodes", steps):
         gaps = _gaps(X, n_pairs, rng)
         values = kernel(gaps)
         hessian, slope = _normal_equations(nodes, roots, gaps.astype(dtype), values.astype(dtype))
@@ -127,7 +128,7 @@ def descend(
     start = _pairs_error(point, m, validation_rows, validation_gram)[0]
     best = point, start
     others = others.astype(_precision(start, weights))
-    for _ in range(_DESCENT_ROUNDS):
+    for _ in counted("moving the nodes", _DESCENT_ROUNDS):
         rows = others[rng.choice(len(others), min(_DESCENT_ROWS, len(others)), replace=False)]
         exact = gram(rows).astype(rows.dtype)
         descent = LBFGS(

@@ -69,9 +69,9 @@ class Source:
         layout = f"{self.rows} {self.columns} {self._form}".encode()
         return hashlib.sha256(layout + self._ledger.digest()).hexdigest()
 
-    def summary(self, *, labels: bool, verbose: bool = False) -> Summary:
+    def summary(self, *, labels: bool) -> Summary:
         """Read all rows once; `labels` asks for the classes."""
-        return summarise(self.blocks(), self.name, self.n_rows, labels=labels, verbose=verbose)
+        return summarise(self.blocks(), self.name, self.n_rows, labels=labels)
 
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """One pass over the blocks, beginning at block number `start`."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._display.progress import Steps, steps
 from .base import Source
 from .blocks import Names
 from .iterators import IteratorSource
@@ -74,9 +75,24 @@ class Partitions(PartitionedRows):
         total = in_pairs(level, dask.delayed(merged, pure=False))
         # The map is part of the graph, so that the scheduler can send it to a new worker.
         large = {"distributed.admin.large-graph-warning-threshold": "1GB"}
-        with dask.config.set(large if "distributed" in sys.modules else {}):
+        with (
+            dask.config.set(large if "distributed" in sys.modules else {}),
+            steps("partitions", None) as tasks,
+            _counted(tasks),
+        ):
             (computed,) = dask.compute(total)
         return computed
+
+
+def _counted(tasks: Steps) -> Any:
+    """Counts the tasks of Dask's own schedulers; a cluster has its dashboard."""
+
+    def finished(key: Any, value: Any, graph: Any, state: Any, worker: Any) -> None:
+        done = len(state["finished"])
+        left = sum(len(state[kind]) for kind in ("ready", "waiting", "running"))
+        tasks.reached(done / (done + left))
+
+    return importlib.import_module("dask.callbacks").Callback(posttask=finished)
 
 
 def is_partitioned(X: Any) -> bool:

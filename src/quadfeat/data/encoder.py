@@ -27,6 +27,7 @@ from .column_encoders import (
     TextEncoder,
 )
 from .column_kinds import KINDS, ColumnReport, gaps_tell, kind_of
+from .encoder_facts import EncoderFacts
 from .encoder_targets import EncoderTargets, row_weights
 from .frame import Column, Frame, frame, is_table
 from .sampling import row_keys
@@ -36,7 +37,7 @@ TASKS = ("auto", "regression", "classification")
 TEXTS = ("hash", "refuse")
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):
+class TableEncoder(EncoderFacts, TransformerMixin, BaseEstimator):
     """Tables with text, dates and gaps in, arrays of numbers out, scaled for kernels.
 
     Numbers: less their median, over the spread of the middle half of the rows, logarithmic beyond

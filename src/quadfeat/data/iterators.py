@@ -68,9 +68,9 @@ class IteratorSource:
         """The names of X's columns, known after the head was read."""
         return self.head.columns
 
-    def summary(self, *, labels: bool, verbose: bool = False) -> Summary:
+    def summary(self, *, labels: bool) -> Summary:
         """The summary of the head."""
-        return replace(self.head.summary(labels=labels, verbose=verbose), of_all=False)
+        return replace(self.head.summary(labels=labels), of_all=False)
 
     # --- the only pass, as of a `Source` ----------------------------------------------------------
     @property

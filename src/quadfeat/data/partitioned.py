@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from .._display.progress import steps
 from .base import Source
 from .sampling import RowSample
 from .sources import source
@@ -37,17 +38,18 @@ class PartitionedRows(ABC):
         """A digest of the content, known after `summary`."""
         return "".join(self.seen)
 
-    def summary(self, *, labels: bool, verbose: bool = False) -> Summary:
+    def summary(self, *, labels: bool) -> Summary:
         """The same summary as that of a local source with these rows.
 
         The first pass sends the keys that decide the sample, the second only the sampled rows.
-        Progress is not shown: the scheduler has its own.
         """
-        builder: SummaryBuilder = self.gather(_SummaryTask(labels, self.dtype))
-        self.seen = builder.fingerprints
-        if builder.sample is not None:
-            builder.sample.drawn()  # fixes the keys
-            builder.sample = self.gather(_SampleTask(builder.sample.blank(), self.dtype))
+        with steps("looking at the data", 2) as passes:
+            builder: SummaryBuilder = self.gather(_SummaryTask(labels, self.dtype))
+            passes.done()
+            self.seen = builder.fingerprints
+            if builder.sample is not None:
+                builder.sample.drawn()  # fixes the keys
+                builder.sample = self.gather(_SampleTask(builder.sample.blank(), self.dtype))
         return builder.summary(self.name)
 
     @abstractmethod
@@ -101,7 +103,12 @@ class MappedRows(PartitionedRows):
 
     def gather(self, partial: Callable[..., Any]) -> Any:
         seen = dict(zip(self._numbers, self.seen, strict=bool(self.seen)))
-        results = sorted(map(pickle.loads, self._run(PartitionTask(partial, seen))), key=_number)
+        results = []
+        with steps("partitions", len(self._numbers) or None) as partitions:
+            for result in self._run(PartitionTask(partial, seen)):
+                results.append(pickle.loads(result))
+                partitions.done()
+        results.sort(key=_number)
         if not results:
             raise ValueError(f"{self.name} have no rows; give at least one partition with some")
         self._numbers = [number for number, _ in results]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._progress import progress
+from .._display.progress import progress
 from .._typing import Floats, Matrix
 from .blocks import Block
 from .sampling import RowSample, SampledRows, row_keys, sample_size
@@ -58,9 +58,7 @@ class Summary:
         return replace(self, sample=self.sample.limited(rows))
 
 
-def summarise(
-    blocks: Iterator[Block], name: str, n_rows: int | None, *, labels: bool, verbose: bool = False
-) -> Summary:
+def summarise(blocks: Iterator[Block], name: str, n_rows: int | None, *, labels: bool) -> Summary:
     """Read all blocks of the source `name` once.
 
     Parameters
@@ -69,10 +67,9 @@ def summarise(
     name : str, for messages
     n_rows : int, for the progress bar, or None if unknown
     labels : bool, whether to collect the classes
-    verbose : bool, whether to show progress
     """
     builder = SummaryBuilder(labels=labels)
-    for block in progress(blocks, total=n_rows, label="looking at the data", verbose=verbose):
+    for block in progress(blocks, total=n_rows, label="looking at the data"):
         builder.add(block, name)
     return builder.summary(name)
 

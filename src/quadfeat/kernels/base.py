@@ -19,6 +19,7 @@ from ..numerics import panels
 from ..numerics.linear_map import LinearMap
 from ..rules import gauss
 from ..rules.rule import Axis, Rule, axis_key
+from .facts import KernelFacts
 from .metric import check_metric, short_text
 from .radial import fall_length
 
@@ -34,7 +35,7 @@ class Group(NamedTuple):
     weight: float
 
 
-class Kernel(BaseEstimator):
+class Kernel(KernelFacts, BaseEstimator):
     """A shift-invariant kernel with a known spectrum.
 
     To add one: store the parameters in `__init__`, write `profile` (k on one axis, k(0) = 1) and

@@ -9,6 +9,7 @@ import numpy as np
 from .._typing import Floats
 
 _LARGEST = 1e150  # whose square does not overflow
+_LONG = 8  # values that are told one by one, at most
 
 
 def check_metric(metric: Any, d: int) -> Floats:
@@ -55,9 +56,13 @@ def refuse_metric(whole: Any, *parts: Any) -> None:
 
 
 def short_text(parameter: Any) -> str:
-    """`repr`; of a matrix on one line, and of one with more than 16 entries only its shape."""
-    if not isinstance(parameter, np.ndarray) or parameter.ndim != 2:
+    """`repr`; of arrays on one line, and of long ones and long lists only their size and range."""
+    if isinstance(parameter, list) and len(parameter) > _LONG:
+        return f"<{len(parameter)} values>"
+    if isinstance(parameter, np.ndarray) and parameter.ndim == 1 and len(parameter) > _LONG:
+        return f"<{len(parameter)} values, {parameter.min():.3g} to {parameter.max():.3g}>"
+    if not isinstance(parameter, np.ndarray):
         return repr(parameter)
-    if parameter.size > 16:
+    if parameter.ndim == 2 and parameter.size > 16:
         return f"<array {parameter.shape[0]} x {parameter.shape[1]}>"
     return " ".join(repr(parameter).split())

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
+from .._display.progress import steps
 from .._typing import Floats, Indices
 from ..numerics.diagonal_evidence import Ridge, Squares
 from .cosine_basis import CosineBasis, Subset, numbers_of, owners, terms
@@ -93,12 +94,14 @@ def learn_subsets(
     n, found, errors = len(search.Y), list[list[Subset]](), list[float]()
     rng = np.random.default_rng(0)
     start = search.start()
-    for _ in range(RESAMPLES):
-        shuffled = rng.permutation(n)
-        part = n // _VALIDATION
-        subsets, error, start = search.choose(shuffled[part:], shuffled[:part], order, start)
-        found.append(subsets)
-        errors.append(error)
+    with steps("choosing the subsets", RESAMPLES) as resampled:
+        for _ in range(RESAMPLES):
+            shuffled = rng.permutation(n)
+            part = n // _VALIDATION
+            subsets, error, start = search.choose(shuffled[part:], shuffled[:part], order, start)
+            found.append(subsets)
+            errors.append(error)
+            resampled.done()
     counts: dict[Subset, int] = {}
     for subset in (subset for subsets in found for subset in subsets):
         counts[subset] = counts.get(subset, 0) + 1

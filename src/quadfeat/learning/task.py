@@ -10,6 +10,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from scipy.optimize import minimize
 
+from .._display.progress import steps as counted_steps
 from .._typing import Floats, Mask
 
 ROWS = 2000  # of the sample that are used
@@ -153,6 +154,7 @@ def minimise(
     lowest = [(np.inf, np.append(starts[0], log_noise))]  # a failed line search ends elsewhere
 
     def function(values: Floats) -> tuple[float, Floats]:
+        evaluated.done()
         try:
             found, slopes, by_noise = objective(values[:-1], float(values[-1]))
         except np.linalg.LinAlgError:
@@ -170,8 +172,10 @@ def minimise(
 
     tried = [np.append(start, log_noise) for start in starts]
     few = steps if len(tried) == 1 else _FIRST_STEPS
-    found = [run(values, few) for values in tried]
-    if steps > few:
-        run(min(found, key=lambda pair: pair[0])[1], steps - few)
+    # About one evaluation for each step.
+    with counted_steps("learning the kernel", few * len(tried) + steps - few) as evaluated:
+        found = [run(values, few) for values in tried]
+        if steps > few:
+            run(min(found, key=lambda pair: pair[0])[1], steps - few)
     value, where = lowest[-1]
     return Minimum(value, where[:-1], float(where[-1]))

@@ -31,12 +31,14 @@ from .._checks import (
     require,
     with_kernel_hint,
 )
+from .._display.showing import shown
 from .._rows import as_array, dense_rows, has_finite_sum, same_kind
 from .._typing import Floats, Matrix
 from ..kernels.base import Group, Kernel
 from ..kernels.stationary import Gaussian
 from ..numerics.blas import on_one_thread, one_thread
 from .coordinates import Coordinates, is_part
+from .facts import MapFacts
 from .gradients import Differentiable
 from .measured import Measured
 
@@ -50,7 +52,12 @@ _UNTHREADED = 2**13
 
 
 class FeatureMap(
-    Differentiable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Measured, BaseEstimator
+    MapFacts,
+    Differentiable,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    Measured,
+    BaseEstimator,
 ):
     """Rows of X in, features out; their inner products (with `signs_`) are the kernel.
 
@@ -89,6 +96,7 @@ class FeatureMap(
         if "__init__" in vars(cls):
             cls.__init__ = with_kernel_hint(cls.__init__, "{}")  # type: ignore[method-assign]
 
+    @shown
     def fit(self, X: Any, y: Any = None) -> Self:
         """Resolve the kernel on X and build the map.
 

@@ -20,6 +20,7 @@ from .._checks import (
     optional,
     require,
 )
+from .._display.progress import steps
 from .._errors import NoCertificate, NoDensity, NotSeparable
 from .._typing import Floats, Matrix
 from ..accuracy.axis_cells import ROUNDING
@@ -47,6 +48,7 @@ _MOST_REWEIGHTED = 1024  # columns beyond which the best weights of a pool take 
 _FEW_AXES = 3  # up to which a grid may be ahead of landmarks, for kernels with a kink
 _SCREENED = 256  # columns from which candidates are first tried with fewer columns,
 _FEW_COLUMNS = 128  # at most so many
+_COSTLY = 6.0  # times the seconds of another map that compression takes, for the progress bar
 _FAR_BEHIND = 2.0  # times the error of another map, which more columns do not make up for
 
 
@@ -178,7 +180,8 @@ class KernelFeatures(FeatureMap):
         if not split.any_held_out:
             judges = f"the {count} rows that maps learned from, too few to hold any out"
         elif isinstance(chosen, ExpansionMap) and not isinstance(chosen, final):
-            again, trial, size = self._refitted(chosen, report.chosen, split, rng)
+            with steps("fitting the chosen map on more rows", None):
+                again, trial, size = self._refitted(chosen, report.chosen, split, rng)
             if not trial.note:
                 chosen = again
                 trials = [trial if each.name == trial.name else each for each in trials]
@@ -200,18 +203,23 @@ class KernelFeatures(FeatureMap):
     ) -> tuple[list[Trial], dict[str, FeatureMap]]:
         """The trial of every candidate, and the fitted candidates by name."""
         training, final = split.training(_TRAINING_ROWS), tuple(shared)
-        left_out = self._outclassed(width, seed, training, shared, validation)
+        candidates = list(self._candidates(split.X.shape[1], width, seed))
         trials, fitted = [], {}
-        for name, candidate in self._candidates(split.X.shape[1], width, seed):
-            if name in left_out:
-                trials.append(refused(name, left_out[name]))
-                continue
-            rows = training
-            if isinstance(candidate, final) and candidate.compress:
-                rows = split.training(compression_rows(width))
-            trials.append(try_candidate(name, candidate, rows, shared, validation))
-            if not trials[-1].note:
-                fitted[name] = candidate
+        works = [_COSTLY if "compress" in name else 1.0 for name, _ in candidates]
+        with steps("choosing the map", [1.0, *works]) as tried:
+            left_out = self._outclassed(width, seed, training, shared, validation)
+            tried.done()
+            for name, candidate in candidates:
+                if name in left_out:
+                    trials.append(refused(name, left_out[name]))
+                else:
+                    rows = training
+                    if isinstance(candidate, final) and candidate.compress:
+                        rows = split.training(compression_rows(width))
+                    trials.append(try_candidate(name, candidate, rows, shared, validation))
+                    if not trials[-1].note:
+                        fitted[name] = candidate
+                tried.done()
         return trials, fitted
 
     def _refitted(

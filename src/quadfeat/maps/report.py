@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+
+from .._display.html import card, facts, folded, note, number, table
 
 
 @dataclass(frozen=True)
@@ -85,14 +86,20 @@ class Report:
         return [f"* {self.reason}", *([self.judges] if self.judges else [])]
 
     def _repr_html_(self) -> str:
-        head, *body = self._rows()
-        cells = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
-        lines = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in body
+        (_, *head), *_ = self._rows()
+        tried = [trial for trial in self.trials if not trial.note]
+        rows = [
+            (each.name, *map(number, (each.columns, each.typical, each.rms, each.max, each.cost)))
+            for each in tried
+        ]
+        chosen = [i for i, trial in enumerate(tried) if trial.name == self.chosen]
+        left_out = [(trial.name, trial.note) for trial in self.trials if trial.note]
+        return card(
+            f"Chosen: {self.chosen}",
+            table(head, rows, numbers=(1, 2, 3, 4, 5), chosen=chosen),
+            *(note(text) for text in (self.reason, self.judges) if text),
+            *([folded(f"{len(left_out)} not tried", facts(left_out))] if left_out else []),
         )
-        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self._notes())
-        return f"<table><tr>{cells}</tr>{lines}</table>{notes}"
 
 
 _CLEARLY = 0.9  # costs and errors are estimates: less than this share of another is clearly less

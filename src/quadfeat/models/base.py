@@ -18,6 +18,8 @@ from .._checks import (
     require,
     with_kernel_hint,
 )
+from .._display.progress import steps
+from .._display.showing import shown
 from .._errors import NeedsEncoding
 from .._rows import moved
 from .._typing import Floats, Matrix
@@ -37,6 +39,7 @@ from .centring import far_origin
 from .cluster import lazily, open_stream
 from .effects import ExplainedModel
 from .encoding import EncodedModel
+from .facts import ModelFacts
 from .kernel_learning import Sample, choose_kernel
 from .parameters import DTYPES as DTYPES
 from .parameters import check_parameters
@@ -52,7 +55,7 @@ _SAMPLE_WORK = 5e11  # multiply-adds to leave rows of the sample out in turn
 _PREDICTED = 2**25  # bytes of features at a time when predicting
 
 
-class KernelModel(EncodedModel, ExplainedModel, BaseEstimator):
+class KernelModel(ModelFacts, EncodedModel, ExplainedModel, BaseEstimator):
     """The base of both models: data in, the map, the ridge fit, checkpoints.
 
     `fit` and `partial_fit` both run `_fit`. A subclass says how targets are encoded and what is
@@ -84,6 +87,7 @@ class KernelModel(EncodedModel, ExplainedModel, BaseEstimator):
             cls.__init__ = hinted  # type: ignore[method-assign]
 
     # --- the fit ----------------------------------------------------------------------------------
+    @shown
     @on_one_thread
     def _fit(
         self, X: Any, y: Any, sample_weight: Any, *, batch: bool = False, classes: Any = None
@@ -207,7 +211,7 @@ class KernelModel(EncodedModel, ExplainedModel, BaseEstimator):
         return Checkpoint(self.checkpoint, self.checkpoint_interval, identity)
 
     def _summarised(self, data: AnySource, checkpoint: Checkpoint) -> Summary:
-        summary = data.summary(labels=self._learns_labels, verbose=self.verbose)
+        summary = data.summary(labels=self._learns_labels)
         if checkpoint.active:
             # Every row has been read by now, so the fingerprint covers all of them.
             checkpoint.require("data", data.fingerprint)
@@ -219,9 +223,7 @@ class KernelModel(EncodedModel, ExplainedModel, BaseEstimator):
         self, data: AnySource, summary: Summary, encode: Encode, *, keep: bool = False
     ) -> Stream:
         n_rows = summary.n_rows if summary.of_all else None
-        return open_stream(
-            data, self.features_, encode, n_rows=n_rows, keep=keep, verbose=self.verbose
-        )
+        return open_stream(data, self.features_, encode, n_rows=n_rows, keep=keep)
 
     # --- the map ----------------------------------------------------------------------------------
     def _fit_map(self, summary: Summary) -> None:
@@ -247,9 +249,7 @@ class KernelModel(EncodedModel, ExplainedModel, BaseEstimator):
             tuned = Rows(drawn.X, self._ridge_targets(y), weight, drawn.share, group).grouped()
             sample = Sample(moved(tuned.Z, origin, dtype), tuned.y, tuned.mass, counts)
             every = isinstance(features, KernelFeatures)  # others are best at Gaussian kernels
-            kernel, tried = choose_kernel(
-                features, sample, all_families=every, verbose=self.verbose
-            )
+            kernel, tried = choose_kernel(features, sample, all_families=every)
             features.set_params(kernel=kernel)
             self.tuning_ = Tuning(tried)
         self.features_ = features.fit(distinct)
@@ -341,7 +341,8 @@ class KernelModel(EncodedModel, ExplainedModel, BaseEstimator):
             distinct_share=sums.weight / sums.n_rows if sample.counts else distinct_share,
         )
         rows = sample.targets(self._ridge_targets(sample.y))
-        fit = fit_ridge(system, self.alpha, sample.Z.dtype, rows, self._score(sample))
+        with steps("solving for the coefficients", None):
+            fit = fit_ridge(system, self.alpha, sample.Z.dtype, rows, self._score(sample))
         self.alpha_ = fit.alpha
         self.tuning_ = with_rows(self.tuning_, "alpha", fit.tried)
         return fit

@@ -92,7 +92,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     checkpoint : path or None
         As for `KernelRegressor`.
     checkpoint_interval : float, minimum seconds between writes
-    verbose : bool, whether to show progress on stderr
+    verbose : bool, whether to show the progress of a fit that takes over two seconds
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         encoder: TableEncoder | None = None,
         checkpoint: Any = None,
         checkpoint_interval: float = 60.0,
-        verbose: bool = False,
+        verbose: bool = True,
     ) -> None:
         self.features = features
         self.loss = loss

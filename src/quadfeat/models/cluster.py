@@ -21,12 +21,13 @@ from typing import Any
 
 import numpy as np
 
+from .._display.progress import steps
 from ..data.checkpoint import Checkpoint
 from ..data.dask_source import AnySource, delayed, is_collection
 from ..data.partitioned import PartitionedRows, check_seen
 from ..data.sources import source
 from ..maps.base import FeatureMap
-from .stream import Arrays, Encode, FeatureStream, Stream, Sums
+from .stream import LABELS, Arrays, Encode, FeatureStream, Stream, Sums
 
 
 def open_stream(
@@ -36,12 +37,11 @@ def open_stream(
     *,
     n_rows: int | None,
     keep: bool,
-    verbose: bool,
 ) -> Stream:
     """The features of any source; parameters as of `FeatureStream`, which a cluster ignores."""
     if data.on_workers:
         return ClusterStream(data, features, encode)
-    return FeatureStream(data, features, encode, n_rows=n_rows, keep=keep, verbose=verbose)
+    return FeatureStream(data, features, encode, n_rows=n_rows, keep=keep)
 
 
 class ClusterStream:
@@ -69,7 +69,8 @@ class ClusterStream:
         """Add all rows of the collection to the sums; the scheduler takes the checkpoint's role."""
         dtype = self._partitions.dtype
         task = _SumsTask(sums.blank(), self._features, self._encode, dtype)
-        sums.merge(self._partitions.gather(task))
+        with steps(LABELS.get(stage, stage), 1):
+            sums.merge(self._partitions.gather(task))
 
 
 @dataclass(frozen=True, eq=False)

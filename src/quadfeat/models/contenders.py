@@ -17,6 +17,9 @@ FAMILIES = (Gaussian(), Matern(2.5, product=True), Matern(1.5, product=True), La
 _MOST_COLUMNS = 128  # beyond which only Gaussian kernels are learned
 _MOST_USEFUL = 32  # columns, at most, that Matern kernels and metrics are learned from
 _REFINING_STEPS = 15
+# Seconds to learn a scale per column, of the first family and of others, which start from it, and
+# a metric, by those to learn one scale: for the progress bar.
+_FIRST_WORK, _NEXT_WORK, _METRIC_WORK = 3.5, 1.2, 3.0
 
 ONE = "one scale"
 PER_COLUMN = "a scale per column"
@@ -56,12 +59,17 @@ class Field:
             return FAMILIES[:1]
         return FAMILIES if n_columns <= _MOST_USEFUL else (FAMILIES[0], FAMILIES[-1])
 
-    def size(self, n_columns: int) -> int:
-        """How many kernels are learned, at most."""
+    def works(self, n_columns: int) -> list[float]:
+        """The seconds that each kernel takes to learn, by those of the first: rough estimates.
+
+        As many as are learned at most.
+        """
+        alone = [1.0] * len(self.families(n_columns))
         if n_columns < 2:
-            return len(self.families(n_columns))
-        useful = min(n_columns, _MOST_USEFUL)
-        return len(self.families(n_columns)) + len(self.families(useful)) + 2 * self.metric
+            return alone
+        others = len(self.families(min(n_columns, _MOST_USEFUL))) - 1
+        per_column = [_FIRST_WORK, *[_NEXT_WORK] * others]
+        return alone + per_column + [_METRIC_WORK] * (2 * self.metric)
 
 
 def contenders(

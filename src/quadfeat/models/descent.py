@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from .._display.progress import steps
 from .._typing import Floats
 from ..data.checkpoint import Checkpoint
 from ..numerics.factorisations import InPlaceCholesky, factor_raised
@@ -186,14 +187,16 @@ class _Descent:
         block, resumed = self.checkpoint.resume(stage) or (0, None)
         if resumed is not None:
             descent.restore(resumed)
-        while not descent.done:
-            sums = LossSums(self.loss, weights, descent.trial)
-            if resumed is not None:
-                sums.restore(resumed)
-            self.stream.fold(sums, self.checkpoint, stage, start=block, beside=descent.state)
-            block, resumed = 0, None
-            value, slope = weights.penalty(descent.trial, self.alpha)
-            descent.tell(sums.value + value, sums.gradient + slope)
+        with steps("minimising the loss", None) as passes:
+            while not descent.done:
+                sums = LossSums(self.loss, weights, descent.trial)
+                if resumed is not None:
+                    sums.restore(resumed)
+                self.stream.fold(sums, self.checkpoint, stage, start=block, beside=descent.state)
+                block, resumed = 0, None
+                value, slope = weights.penalty(descent.trial, self.alpha)
+                descent.tell(sums.value + value, sums.gradient + slope)
+                passes.reached(descent.share_done)
         self.passes += descent.passes
         reached = descent.converged or descent.shortfall <= self.enough
         if not reached and self.max_passes == _MAX_PASSES:
@@ -227,21 +230,25 @@ def tune_alpha(
     curved = Curvature.of_stream(training, nothing, weights.shape[0], intercept=intercept)
     tried: list[Tried] = []
     alphas = [split.scale * 10.0**exponent for exponent in range(1, -5, -1)]
-    for value in alphas if alpha is None else [alpha]:
-        W, b, _ = fit_loss(
-            Objective(name, weights, value),
-            training,
-            nothing,
-            tolerance=tolerance,
-            max_passes=_TRIAL_PASSES,
-            curved=curved,
-        )
-        sums = LossSums(LOSSES[name], weights, weights.join([W], b))
-        sums.add(validation.Z, validation.y, validation.weight)
-        mean = float(sums.value / validation.mass.sum())
-        tried.append(Tried("alpha", value, mean, f"mean {name} loss of validation rows"))
-        if mean > 1.02 * min(trial.score for trial in tried):
-            break
+    values = alphas if alpha is None else [alpha]
+    works = [1.0 + i for i in range(len(values))]  # small penalties take more passes
+    with steps("choosing the penalty", works) as scored:
+        for value in values:
+            W, b, _ = fit_loss(
+                Objective(name, weights, value),
+                training,
+                nothing,
+                tolerance=tolerance,
+                max_passes=_TRIAL_PASSES,
+                curved=curved,
+            )
+            sums = LossSums(LOSSES[name], weights, weights.join([W], b))
+            sums.add(validation.Z, validation.y, validation.weight)
+            mean = float(sums.value / validation.mass.sum())
+            tried.append(Tried("alpha", value, mean, f"mean {name} loss of validation rows"))
+            scored.done()
+            if mean > 1.02 * min(trial.score for trial in tried):
+                break
     best = min(range(len(tried)), key=lambda i: tried[i].score)
     ends = None if alpha is not None else (alphas[0], alphas[-1])
     return (alphas[best] if alpha is None else alpha), marked(tried, tried[best], ends)

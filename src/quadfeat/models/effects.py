@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .._errors import NoEffects
 from .._typing import Floats, Matrix
 from ..learning.subsets import closure
 from ..maps.base import FeatureMap
@@ -164,7 +165,7 @@ class ExplainedModel(DifferentiableModel):
         """
         check_is_fitted(self)
         if not hasattr(self, "_background"):
-            raise ValueError(
+            raise NoEffects(
                 f"effects need a kernel of subsets of columns, of up to {_LARGEST} columns or "
                 f"apart from each other, such as Anova(Gaussian('learned'), subsets='learned'); "
                 f"this model has {self.features_.kernel_!r}"

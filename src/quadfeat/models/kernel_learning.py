@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from .._progress import Steps
+from .._display.progress import steps
 from .._typing import Floats, Indices, Matrix
 from ..kernels.base import Kernel
 from ..kernels.stationary import GammaKernel, Gaussian
@@ -29,6 +30,9 @@ _ERRORS = 1.5  # and standard errors
 _MORE_LANDMARKS = 512  # to learn the best kernel on from more rows
 _FACTORS = (0.7, 1.4)  # of all length scales of the best kernel, tried last,
 _MOST_STEPS = 4  # times, for as long as that is better
+# Seconds to judge a kernel by those to learn one scale, for the progress bar.
+_FEW_COLUMNS_WORK, _COLUMNS_WORK = 0.3, 0.5
+_MORE_WORK = 4.0  # to learn the best kernel on, and judge it
 
 
 class Sample(NamedTuple):
@@ -58,7 +62,7 @@ class Sample(NamedTuple):
 
 
 def choose_kernel(
-    features: FeatureMap, sample: Sample, *, all_families: bool, verbose: bool
+    features: FeatureMap, sample: Sample, *, all_families: bool
 ) -> tuple[Kernel, list[Tried]]:
     """The kernel for `features`, and all that were tried.
 
@@ -80,14 +84,14 @@ def choose_kernel(
     many = len(sample.X) >= _FEW_ROWS
     field = Field(all_families, metric=many)
     if many:
-        return _by_validation(features, sample, field, verbose=verbose)
-    return _by_likelihood(sample, field, verbose=verbose)
+        return _by_validation(features, sample, field)
+    return _by_likelihood(sample, field)
 
 
-def _by_likelihood(sample: Sample, field: Field, *, verbose: bool) -> tuple[Kernel, list[Tried]]:
+def _by_likelihood(sample: Sample, field: Field) -> tuple[Kernel, list[Tried]]:
     task = sample.task()
-    steps = Steps("kernel", field.size(task.n_columns), verbose=verbose)
-    found = contenders(field, task, steps.done)
+    with steps("choosing the kernel", field.works(task.n_columns)) as learned:
+        found = contenders(field, task, learned.done)
     penalty = _dispersion(task) * np.log(len(task.X)) / (2 * task.Y.size)
     family = found[0].family  # any other is one more thing to learn
     sizes = np.array([each.n_learned + (each.family != family) for each in found])
@@ -110,7 +114,7 @@ def _dispersion(task: Task) -> float:
 
 
 def _by_validation(
-    features: FeatureMap, sample: Sample, field: Field, *, verbose: bool
+    features: FeatureMap, sample: Sample, field: Field
 ) -> tuple[Kernel, list[Tried]]:
     """Scalings of each family are compared with few columns, then families with all of them.
 
@@ -120,28 +124,31 @@ def _by_validation(
     """
     n_learned = min(ROWS, (3 * len(sample.X)) // 4)
     task = sample.at(slice(n_learned)).task()
-    judge = _Judge(features, sample, n_learned)
-    families = len(field.families(task.n_columns))
-    total = 2 * field.size(task.n_columns) + families + 3
-    steps = Steps("kernel", total, verbose=verbose)
-    found = contenders(field, task, steps.done)
+    learning = field.works(task.n_columns)
+    n_families = len(field.families(task.n_columns))
+    judging = [_COLUMNS_WORK] * (n_families + 1) + [_MORE_WORK] + [_COLUMNS_WORK] * 3
+    few = _FEW_COLUMNS_WORK * len(learning)
+    with steps("choosing the kernel", [sum(learning), few + sum(judging)]) as parts:
+        with steps("learning", learning) as step:
+            found = contenders(field, task, step.done)
+        parts.done()
+        with steps("judging", [_FEW_COLUMNS_WORK] * len(found) + judging) as step:
+            return _judged(found, sample, _Judge(features, sample, n_learned, step.done))
+
+
+def _judged(found: list[Contender], sample: Sample, judge: _Judge) -> tuple[Kernel, list[Tried]]:
+    """The best of what was learned, with the best factor of its length scales, and all tried."""
     finals = [found[0]]
-    few = {}  # mean errors with few columns
+    few: dict[str, float] = {}  # mean errors with few columns
     for family in dict.fromkeys(each.family for each in found):
         relatives = [each for each in found if each.family == family]
-        errors = []
-        for each in relatives:
-            errors.append(judge.errors(each.kernel, _FEW_COLUMNS))
-            few[each.name] = judge.mean(errors[-1])
-            steps.done()
+        errors = [judge.errors(each.kernel, _FEW_COLUMNS) for each in relatives]
+        few |= {each.name: judge.mean(error) for each, error in zip(relatives, errors, strict=True)}
         winner = relatives[judge.simplest_of_the_best(errors)]
         finals += [winner] if winner is not found[0] else []
     # Of equally many numbers rough kernels first: they are safe where rows are few.
     finals[1:] = sorted(finals[1:], key=lambda each: (each.n_learned, -found.index(each)))
-    errors = []
-    for each in finals:
-        errors.append(judge.errors(each.kernel, _COLUMNS))
-        steps.done()
+    errors = [judge.errors(each.kernel, _COLUMNS) for each in finals]
     best = judge.simplest_of_the_best(errors)
     start = finals[best]
     if start.scaling == ONE:  # more rows may tell length scales apart
@@ -156,13 +163,11 @@ def _by_validation(
         if start is finals[best]:  # no less simple
             better = judge.mean(errors[-1]) < judge.mean(errors[best])
         best = len(finals) - 1 if better else best
-    steps.done()
     text = f"squared error of {len(judge.weight)} validation rows"
     tried = _table(finals, [judge.mean(each) for each in errors], best, text)
     kernel = finals[best].kernel
     assert isinstance(kernel, GammaKernel)
     factor, factors = _best_factor(judge, kernel, errors[best], text)
-    steps.done()
     return kernel.stretched(factor), tried + factors
 
 
@@ -205,10 +210,19 @@ def _table(
 
 
 class _Judge:
-    """Squared errors of rows that no kernel was learned from, each left out of a ridge fit."""
+    """Squared errors of rows that no kernel was learned from, each left out of a ridge fit.
 
-    def __init__(self, features: FeatureMap, sample: Sample, n_learned: int) -> None:
-        self._features, self._sample = features, sample
+    `tick` is called after each kernel.
+    """
+
+    def __init__(
+        self,
+        features: FeatureMap,
+        sample: Sample,
+        n_learned: int,
+        tick: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._features, self._sample, self._tick = features, sample, tick
         self.rows = slice(n_learned, n_learned + _VALIDATION)
         # Landmarks among the rows that judge would fit these better than new rows.
         self._others = sample.without(self.rows).X
@@ -233,6 +247,11 @@ class _Judge:
 
     def errors(self, kernel: Kernel, columns: int) -> Floats:
         """Squared errors of the rows, summed over targets in their units, (n,)."""
+        errors = self._errors(kernel, columns)
+        self._tick()
+        return errors
+
+    def _errors(self, kernel: Kernel, columns: int) -> Floats:
         sample = self._sample
         fitted = self._features.lighter(kernel, columns).fit(self._others)
         sums = NormalSums(fitted.n_columns_, sample.Y.shape[1])

@@ -65,7 +65,7 @@ class KernelRegressor(RegressorMixin, KernelModel):
         A file from which the same fit is resumed after an interruption, to the same bits; it is
         removed after the fit. A disk that fills up during the fit causes a warning, not an error.
     checkpoint_interval : float, minimum seconds between writes
-    verbose : bool, whether to show progress on stderr
+    verbose : bool, whether to show the progress of a fit that takes over two seconds
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class KernelRegressor(RegressorMixin, KernelModel):
         encoder: TableEncoder | None = None,
         checkpoint: Any = None,
         checkpoint_interval: float = 60.0,
-        verbose: bool = False,
+        verbose: bool = True,
     ) -> None:
         self.features = features
         self.alpha = alpha

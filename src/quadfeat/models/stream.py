@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .._display.progress import progress
 from .._engine import empty
-from .._progress import progress
 from .._typing import Floats, Matrix
 from ..data.base import Source
 from ..data.blocks import Block
@@ -21,6 +21,7 @@ from ..maps.base import FeatureMap
 _BUFFER = 2**28  # bytes of features at a time: long products, and small beside the sums
 LONGEST = 8192  # rows of a product; longer ones are no faster
 _KEPT = 2**30  # bytes of features that are cached for further passes
+LABELS = {"sums": "reading the rows", "descent": "minimising the loss"}  # by stage
 Encode = Callable[[Block], tuple[Any, Any]]
 Arrays = Callable[[], dict[str, Any]]
 
@@ -116,7 +117,6 @@ class FeatureStream(LocalStream):
     encode : function of a Block that returns its targets and weights in the form of the sums
     n_rows : int or None, if known
     keep : bool, whether to cache features of up to a gigabyte for further passes
-    verbose : bool
     """
 
     def __init__(
@@ -127,11 +127,9 @@ class FeatureStream(LocalStream):
         *,
         n_rows: int | None = None,
         keep: bool = False,
-        verbose: bool = False,
     ) -> None:
         self._source, self._features, self._encode = source, features, encode
         self._n_rows = source.n_rows if n_rows is None else n_rows
-        self._verbose = verbose
         self._keep = keep
         self._kept: list[tuple[Rows, int | None]] | None = None
 
@@ -166,8 +164,7 @@ class FeatureStream(LocalStream):
         blocks = progress(
             self._source.blocks(start),
             total=self._n_rows,
-            label=label,
-            verbose=self._verbose,
+            label=LABELS.get(label, label),
             done=start * self._source.rows,
         )
         for number, block in enumerate(blocks, start + 1):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from .._display.html import card, folded, note, table
 from .._typing import Floats
 
 _TIE = 1e-3  # scores that differ by less count as equal
@@ -68,11 +68,16 @@ class Tuning(list[Tried]):
         )
 
     def _repr_html_(self) -> str:
-        lines = (
-            "".join(f"<td>{html.escape(cell)}</td>" for cell in row)
-            for row in (self._cells() if self else [(repr(self),)])
-        )
-        return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
+        if not self:
+            return card("Tuning", note(repr(self)))
+        head, *rows = self._cells()
+        chosen = [i for i, tried in enumerate(self) if tried.chosen]
+        every = table(head, rows, numbers=(1, 2), chosen=chosen)
+        if len(rows) <= len(chosen) + 2:
+            return card("Tuning", every)
+        short = table(head, [rows[i] for i in chosen], numbers=(1, 2))
+        rest = folded(f"all {len(rows)} that were tried", every)
+        return card("Tuning: what was chosen", short, rest)
 
 
 def with_rows(tuning: Iterable[Tried], parameter: str, rows: Iterable[Tried]) -> Tuning:

@@ -50,6 +50,7 @@ class LBFGS:
         self.passes = 0
         self.done = False
         self.converged = False
+        self._share_done = self._first = 0.0
         self._gradient: Floats = np.zeros_like(start)
         self._direction: Floats = np.zeros_like(start)
         self._slope = 0.0
@@ -62,6 +63,15 @@ class LBFGS:
         """The decrease that the quadratic model still predicts, as a share of the value."""
         return -0.5 * self._slope / max(abs(self.value), np.finfo(float).tiny)
 
+    @property
+    def share_done(self) -> float:
+        """The share of the passes that are done, an estimate that only grows.
+
+        How far the logarithm of the predicted decrease is on its way to the tolerance, to the power
+        1.5 because it falls faster at the start; or the share of `max_passes`, if that is more.
+        """
+        return self._share_done
+
     def tell(self, value: float, gradient: Floats) -> None:
         """Take the value and gradient at `trial`; set the next `trial`, or `done`."""
         self.passes += 1
@@ -71,7 +81,16 @@ class LBFGS:
             self._shorten(value)
         if self.passes >= self._max_passes:
             self.done = True
+        self._share_done = 1.0 if self.done else max(self._share_done, self._way())
         self.trial = self.best + self._step * self._direction
+
+    def _way(self) -> float:
+        """How far this is, by the decrease that is predicted and by the number of passes."""
+        self._first = max(self._first, self.shortfall)
+        way = 0.0
+        if 0 < self._tolerance < self.shortfall < self._first:
+            way = np.log(self._first / self.shortfall) / np.log(self._first / self._tolerance)
+        return max(float(way) ** 1.5, self.passes / self._max_passes)
 
     def _is_lower(self, value: float, gradient: Floats) -> bool:
         if value <= self.value + _DECREASE * self._step * self._slope:

@@ -12,7 +12,9 @@ from .._errors import NoCertificate
 from ..kernels.base import Kernel
 from ..maps.base import FeatureMap
 from ..maps.grids import DenseGrid
-from .style import ACCENT, INK, REFERENCE, plain_ticks, style_of, tidy
+from .style import ACCENT, INK, REFERENCE, new_axes, plain_ticks, style_of, tidy
+
+_APART = 1.25  # ratio of widths whose labels stand side by side
 
 
 class CompareDisplay:
@@ -56,12 +58,36 @@ class CompareDisplay:
         """Make the display and draw it."""
         return cls(records, error=error, order=order).plot(ax=ax)
 
+    @classmethod
+    def from_estimators(
+        cls,
+        maps: Iterable[FeatureMap],
+        X: Any,
+        *,
+        error: str = "rms",
+        n_pairs: int = 10_000,
+        random_state: Any = 0,
+        ax: Any = None,
+    ) -> Self:
+        """Draw the error of fitted maps on pairs of rows of X; those of a class are one line.
+
+        >>> import quadfeat as qf
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> maps = [qf.Landmarks(n_components=p, random_state=0).fit(X) for p in (8, 32)]
+        >>> [r["columns"] for r in CompareDisplay.from_estimators(maps, X).records]
+        [8, 32]
+        """
+        records = []
+        for features in maps:
+            seen = features.error(X, n_pairs=n_pairs, random_state=random_state)
+            errors = {"rms": seen.rms, "max": seen.largest}
+            name = type(features).__name__
+            records.append({"map": name, "columns": features.n_columns_, **errors})
+        return cls(records, error=error).plot(ax=ax)
+
     def plot(self, ax: Any = None) -> Self:
         """Draw on `ax`, or on a new figure; the result has `ax_` and `figure_`."""
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots(figsize=(8, 5), layout="constrained")
+        ax = new_axes(8, 5) if ax is None else ax
         curves: dict[str, list[tuple[int, float]]] = {}
         for record in self.records:
             curves.setdefault(record["map"], []).append((record["columns"], record[self.error]))
@@ -76,12 +102,24 @@ class CompareDisplay:
         ax.set(xscale="log", yscale="log", xlabel="feature columns")
         ax.set_ylabel({"rms": "RMS", "max": "largest"}[self.error] + " kernel error on test pairs")
         widths = {c for curve in curves.values() for c, _ in curve}
-        # Ticks at powers of two where there are any: labels of all widths could overlap.
-        plain_ticks(ax.xaxis, sorted({c for c in widths if c & (c - 1) == 0} or widths))
+        plain_ticks(ax.xaxis, _apart(widths))
         tidy(ax)
         ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+def _apart(widths: Iterable[int]) -> list[int]:
+    """Widths whose labels do not overlap on a logarithmic axis; powers of two first.
+
+    >>> _apart([63, 64, 100, 300])
+    [64, 100, 300]
+    """
+    kept: list[int] = []
+    for width in sorted(widths, key=lambda c: (c & (c - 1) != 0, c)):
+        if all(max(width / other, other / width) >= _APART for other in kept):
+            kept.append(width)
+    return sorted(kept)
 
 
 class ErrorDisplay:
@@ -168,10 +206,7 @@ class ErrorDisplay:
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on `ax`, or on a new figure; the result has `ax_` and `figure_`."""
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6, 4.5), layout="constrained")
+        ax = new_axes(6, 4.5) if ax is None else ax
         x = np.array([record["x"] for record in self.records])
         observed = np.array([record["observed"] for record in self.records])
         floor = 1e-17
@@ -198,6 +233,7 @@ class ErrorDisplay:
             ax.set(xlabel="tolerance asked for", xscale="log", yscale="log")
         ax.set_ylabel("kernel error relative to k(0)")
         tidy(ax)
-        ax.legend(frameon=False)
+        # Above the axes: a certificate is a line across all of them.
+        ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3)
         self.ax_, self.figure_ = ax, ax.figure
         return self

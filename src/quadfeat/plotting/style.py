@@ -74,6 +74,17 @@ def style_of(name: str, position: int = 0) -> Style:
     return STYLES.get(_CLASSES.get(name, name), every[position % len(every)])
 
 
+def new_axes(width: float, height: float) -> Any:
+    """The axes of a new figure, shown by a notebook or `plt.show()`; inches."""
+    try:
+        from matplotlib import pyplot
+    except ImportError as missing:
+        raise ImportError(
+            f"a display needs matplotlib, and {missing.name} is missing: pip install matplotlib"
+        ) from missing
+    return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
+
+
 def figure(width: float = 5.4, height: float = 4.4) -> Any:
     """An empty figure that belongs to no window; inches.
 

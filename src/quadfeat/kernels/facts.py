@@ -1,0 +1,55 @@
+"""A kernel in a notebook: its sentence and its numbers."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+from .._display.html import WithFacts, card, facts, note, number
+from .metric import short_text
+
+_MOST_COLUMNS = 6  # whose gammas are told
+
+
+class KernelFacts(WithFacts):
+    """What a kernel shows in a notebook, instead of the diagram of an estimator."""
+
+    _has_diagram = False
+
+    def _facts(self) -> str:
+        kind = type(self)
+        sentence = (inspect.getdoc(kind) or "").partition("\n")[0]
+        parameters: dict[str, Any] = self.get_params(deep=False)  # type: ignore[attr-defined]
+        rows = [(name, _text(value)) for name, value in parameters.items()]
+        return card(kind.__name__, note(sentence), facts(rows))
+
+
+def brief(kernel: Any) -> str:
+    """`repr` of a kernel, with numbers in three digits."""
+    defaults = inspect.signature(type(kernel)).parameters
+    given = {
+        name: value
+        for name, value in kernel.get_params(deep=False).items()
+        if short_text(value) != repr(defaults[name].default)
+    }
+    texts = [f"{name}={_short(value)}" for name, value in given.items()]
+    return f"{type(kernel).__name__}({', '.join(texts)})"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, KernelFacts):
+        return brief(value)
+    return number(value) if isinstance(value, float) else short_text(value)
+
+
+def _text(value: Any) -> str:
+    """A parameter; of a gamma per column the largest, whose columns matter most."""
+    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind == "f":
+        order = np.argsort(-value, kind="stable")
+        told = [f"{number(value[i])} (column {i})" for i in order[:_MOST_COLUMNS].tolist()]
+        if (left := len(value) - len(told)) > 0:
+            told.append(f"{left} more, down to {number(value.min())}")
+        return ", ".join(told)
+    return _short(value)
