@@ -7,9 +7,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 ENGINE := CMakeLists.txt $(wildcard $(addprefix src/quadfeat/_engine/cpp/,*.cpp *.hpp units/*.cpp))
 
 # Fits run BLAS on one thread, so tests share the processors among processes.
-PYTEST := $(BIN)/pytest --numprocesses=auto --maxprocesses=4
+PYTEST := $(BIN)/pytest --numprocesses=auto --maxprocesses=4 $(ARGS)
 
-.PHONY: demo test test-long lint bench accuracy training tables effects clean
+.PHONY: demo test test-long docs package lint bench accuracy training tables effects clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/quadfeat demo
@@ -20,6 +20,16 @@ test: $(VENV)/dev.stamp lint
 # What takes long and rarely tells.
 test-long: $(VENV)/dev.stamp
 	$(PYTEST) -m long
+
+# Into build/docs. Warnings are errors, and every page is opened.
+docs: $(VENV)/docs.stamp
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --jobs=auto docs build/docs
+	$(BIN)/pytest tests/docs
+
+# The sdist and the wheel, and what they are worth without a compiler and outside of this folder.
+package: $(BIN)/python
+	$(PIP) install build
+	$(BIN)/python benchmarks/package.py
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
@@ -46,7 +56,7 @@ effects: $(VENV)/dev.stamp
 include sanitize.mk
 
 clean:
-	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) build dist docs/generated docs/gallery .pytest_cache .mypy_cache .ruff_cache
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -58,3 +68,7 @@ $(VENV)/demo.stamp: $(BIN)/python pyproject.toml $(ENGINE)
 $(VENV)/dev.stamp: $(BIN)/python pyproject.toml $(ENGINE)
 	$(PIP) install -e ".[dev]"
 	touch $@ $(VENV)/demo.stamp
+
+$(VENV)/docs.stamp: $(VENV)/dev.stamp
+	$(PIP) install -e ".[docs]"
+	touch $@

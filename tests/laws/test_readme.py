@@ -17,7 +17,8 @@ def sections(path):
     return [blocks for blocks in code if blocks]
 
 
-DOCUMENTS = ["README.md", "docs/cluster.md", "docs/effects.md", "docs/export.md"]
+PAGES = [f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = ["README.md", *(page for page in PAGES if sections(ROOT / page))]
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)

@@ -36,7 +36,7 @@ def compressed(z: Floats) -> Floats:
     array([-1. ,  3. , 16.8])
     """
     far = np.maximum(np.abs(z) / _LINEAR, 1.0)
-    return np.asarray(np.where(far > 1, np.sign(z) * _LINEAR * (1 + np.log(far)), z))
+    return np.where(far > 1, np.sign(z) * _LINEAR * (1 + np.log(far)), z)  # also of symbols: export
 
 
 def centre_and_spread(x: Floats, weight: Floats) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 - `to_torch`: as a module of torch; `to_onnx`: as an ONNX file
 - `graph`: a computation as a list of steps, recorded by running NumPy formulas on symbols
 - `features`: the formulas of maps; `hermite` and `kernels`: of their parts
-- `outputs`: what maps, regressors and classifiers compute
+- `outputs`: what maps, regressors and classifiers compute; `tables`: what encoders do before
 - `torch_module` and `onnx_file`: two readers of a graph
 
 The one rule: a formula is written once, in NumPy, and read by every target; none of them knows a
@@ -62,10 +62,12 @@ def to_torch(estimator: Any) -> Any:
 def to_onnx(estimator: Any, path: Any, *, dtype: str = "float32") -> None:
     """Write a fitted map or model into an ONNX file, for onnxruntime and other runtimes.
 
-    The input is "X" (n, d). Outputs are "features" of a map; "predictions" of a regressor and, for
-    maps without negative weights, "deviations" (`return_std`); "label", "scores" and, where the
-    loss has them, "probabilities" of a classifier. Values are those of `transform` and `predict`,
-    to rounding. X is not checked.
+    The input is "X" (n, d). A model that was fitted to a table with text or gaps has an input for
+    each column that it uses, by its name, of shape (n,): doubles for numbers and booleans, NaN for
+    gaps; texts for categories, "" for gaps. Dates and free text cannot be exported. Outputs are
+    "features" of a map; "predictions" of a regressor and, for maps without negative weights,
+    "deviations" (`return_std`); "label", "scores" and, where the loss has them, "probabilities" of
+    a classifier. Values are those of `transform` and `predict`, to rounding. X is not checked.
 
     Parameters
     ----------

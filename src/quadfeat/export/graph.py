@@ -26,10 +26,10 @@ class Step:
 
     Parameters
     ----------
-    op : str, an ONNX operator; or "Input", "Constant" or "Parameter"
+    op : str, an ONNX operator; or "Input", "Column", "Lookup", "Constant" or "Parameter"
     inputs : positions of the steps whose results it takes
     options : axis, shape, perm; for a constant its value
-    kind : "working" (the precision of the features), "wide" (double), "bool" or "index"
+    kind : "working" (the precision of the features), "wide" (double), "bool", "index" or "text"
     """
 
     op: str
@@ -56,6 +56,10 @@ class Graph:
     def input(self) -> Value:
         """The rows, (n, d), in the precision that they are given in."""
         return self.add("Input", kind="input")
+
+    def column(self, name: str, kind: str) -> Value:
+        """A column of a table, (n,): "wide" for numbers, "text" for categories."""
+        return self.add("Column", kind=kind, name=name)
 
     def constant(self, value: Any, kind: str = "working") -> Value:
         """An array of numbers; those of kind "working" are rounded to that precision when used."""

@@ -10,7 +10,8 @@ from .._typing import Array
 from .graph import Graph, Step
 
 OPSET, IR_VERSION = 17, 8  # of 2022: read by onnxruntime 1.12 and later
-_DTYPES = {"index": np.int64, "bool": np.bool_, "wide": np.float64}
+ML_OPSET = 2  # of the operators that look texts up
+_DTYPES = {"index": np.int64, "bool": np.bool_, "wide": np.float64, "text": np.object_}
 
 
 class OnnxWriter:
@@ -45,13 +46,12 @@ class OnnxWriter:
                 self._node("Identity", [f"v{value.place}"], name)
             shape = ["n"] if value.width is None else ["n", value.width]
             outputs.append(helper.make_tensor_value_info(name, self._type(dtype), shape))
-        rows = helper.make_tensor_value_info(
-            "X", self._type(self._dtypes["input"]), ["n", n_features]
-        )
-        graph = helper.make_graph(self._nodes, "quadfeat", [rows], outputs, self._arrays)
+        inputs = self._inputs(n_features)
+        graph = helper.make_graph(self._nodes, "quadfeat", inputs, outputs, self._arrays)
+        versions = {"": OPSET, **{node.domain: ML_OPSET for node in self._nodes if node.domain}}
         model = helper.make_model(
             graph,
-            opset_imports=[helper.make_opsetid("", OPSET)],
+            opset_imports=[helper.make_opsetid(*version) for version in versions.items()],
             ir_version=IR_VERSION,
             producer_name="quadfeat",
             doc_string=about,
@@ -59,11 +59,34 @@ class OnnxWriter:
         self._onnx.checker.check_model(model)
         return model
 
+    def _inputs(self, n_features: int) -> list[Any]:
+        """ "X" (n, d), or a column (n,) each of a table."""
+        shapes = {"Input": ["n", n_features], "Column": ["n"]}
+        return [
+            self._onnx.helper.make_tensor_value_info(
+                step.options.get("name", "X"), self._type(self._dtypes[step.kind]), shapes[step.op]
+            )
+            for step in self._graph.steps
+            if step.op in shapes
+        ]
+
     def _write(self, place: int, step: Step) -> None:
         result, given = f"v{place}", [f"v{i}" for i in step.inputs]
         options, dtype = dict(step.options), self._dtypes[step.kind]
         if step.op == "Input":
             self._node("Identity", ["X"], result)
+        elif step.op == "Column":
+            self._node("Identity", [options["name"]], result)
+        elif step.op == "Lookup":
+            self._node(
+                "LabelEncoder",
+                given,
+                result,
+                domain="ai.onnx.ml",
+                keys_strings=list(options["positions"]),
+                values_int64s=list(options["positions"].values()),
+                default_int64=options["default"],
+            )
         elif step.op in ("Constant", "Parameter"):
             self._node("Identity", [self._constant(options["value"].astype(dtype))], result)
         elif step.op == "Gather":

@@ -15,12 +15,13 @@ from ..numerics.factorisations import triangular_inverse
 from .features import features_of
 from .graph import Graph, Value, joined
 from .kernels import length_scales
+from .tables import encoded
 
 Exported = FeatureMap | KernelRegressor | KernelClassifier
 
 
 def record(estimator: Any, *, learnable: bool = False) -> Graph:
-    """The computation of a fitted map or model; `outputs` of the graph are
+    """The computation of a fitted map or model, with its encoder; `outputs` of the graph are
 
     - "features" of a map;
     - "predictions" of a regressor, and "deviations" where it has them;
@@ -37,15 +38,18 @@ def record(estimator: Any, *, learnable: bool = False) -> Graph:
             f"a fitted map, KernelRegressor or KernelClassifier can be exported, got {estimator!r}"
         )
     check_is_fitted(estimator)
-    if hasattr(estimator, "encoder_"):
+    encoder = getattr(estimator, "encoder_", None)
+    if encoder is not None and learnable:
         raise ValueError(
-            "a model that encodes tables cannot be exported: the encoder would be missing. Fit a "
-            "model on the numbers of TableEncoder().fit_transform(X, y), and export that"
+            "a model that encodes tables cannot be a module of torch, which has no texts. Fit a "
+            "model on the numbers of TableEncoder().fit_transform(X, y) and export that, or use "
+            "to_onnx"
         )
     features = estimator if isinstance(estimator, FeatureMap) else estimator.features_
     lengths = length_scales(features.kernel_, features.n_features_in_) if learnable else None
     graph = Graph()
-    z = features_of(graph.input(), features, lengths)
+    rows = graph.input() if encoder is None else encoded(graph, encoder).to("input")
+    z = features_of(rows, features, lengths)
     z.width = features.n_columns_
     if isinstance(estimator, FeatureMap):
         outputs = {"features": z}

@@ -198,7 +198,7 @@ class Kernel(KernelFacts, BaseEstimator):
 
     @property
     def rotation_invariant(self) -> bool:
-        """Whether k depends on |u| alone (up to a scale per axis)."""
+        """Whether k depends on `|u|` alone (up to a scale per axis)."""
         return False
 
     @property

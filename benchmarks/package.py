@@ -1,0 +1,98 @@
+"""Build the sdist and the wheel, and try them as a stranger would: `make package`.
+
+    python benchmarks/package.py [--tests ROOM ...] [--keep FOLDER]
+
+The wheel is installed into an empty environment whose PATH has no compiler, and the seconds until a
+first prediction are printed, downloads of dependencies included. Then the tests of the unpacked
+sdist are run against that wheel, outside of this folder: all rooms, or those named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FIRST = """
+import shutil, numpy as np, quadfeat as qf
+assert not any(map(shutil.which, ("cc", "gcc", "g++", "clang", "cmake"))), "a compiler is on PATH"
+X = np.random.default_rng(0).normal(size=(1000, 3))
+model = qf.KernelRegressor().fit(X, np.sin(X[:, 0]))
+print("first prediction", model.predict(X[:1]), qf.engine_info()["engine"], qf.__file__)
+"""
+# What tests import; torch, ONNX, Spark and a browser are left out, so their tests are skipped.
+TESTS = ["cli,dask", "pytest>=8", "pytest-xdist>=3.5", "pandas>=2.2", "polars>=1.0", "mpmath>=1.3"]
+
+
+def build(folder: Path) -> tuple[Path, Path]:
+    """The sdist, and the wheel built from it."""
+    run([sys.executable, "-m", "build", "--outdir", folder, ROOT])
+    (sdist,) = folder.glob("*.tar.gz")
+    (wheel,) = folder.glob("*.whl")
+    for made in (sdist, wheel):
+        print(f"{made.name}: {made.stat().st_size / 1e6:.2f} MB")
+    return sdist, wheel
+
+
+def run(command: list[object], **options: object) -> None:
+    subprocess.run([str(part) for part in command], check=True, **options)  # type: ignore[call-overload]
+
+
+def children_seconds() -> float:
+    """CPU time of processes that have ended, which a busy machine changes little."""
+    used = os.times()
+    return used.children_user + used.children_system
+
+
+def without_compiler(environment: Path) -> dict[str, str]:
+    """The variables of a shell that finds the environment and nothing else; pip's settings stay."""
+    kept = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
+    home = os.environ.get("HOME", str(environment))
+    return {**kept, "PATH": str(environment / "bin"), "HOME": home, "OPENBLAS_NUM_THREADS": "1"}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tests", nargs="*", metavar="ROOM", help="rooms to test; none: no tests")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="work here and keep all")
+    options = parser.parse_args()
+    folder = options.keep or Path(tempfile.mkdtemp(prefix="quadfeat-package-"))
+    try:
+        sdist, wheel = build(folder / "dist")
+        environment = folder / "environment"
+        shutil.rmtree(environment, ignore_errors=True)
+        run([sys.executable, "-m", "venv", environment])
+        python, variables = environment / "bin" / "python", without_compiler(environment)
+        pip = [python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
+
+        steps = {"install": [*pip, wheel], "fit and predict": [python, "-c", FIRST]}
+        for step, command in steps.items():
+            clocks = time.perf_counter(), children_seconds()
+            run(command, env=variables, cwd=folder)
+            wall, cpu = time.perf_counter() - clocks[0], children_seconds() - clocks[1]
+            print(f"{step}: {wall:.1f} s, {cpu:.1f} s of CPU time", flush=True)
+
+        rooms = options.tests
+        if rooms != []:
+            extras, *packages = TESTS
+            run([*pip, f"{wheel}[{extras}]", *packages], env=variables, cwd=folder)
+            with tarfile.open(sdist) as archive:
+                archive.extractall(folder, filter="data")
+            tree = folder / sdist.name.removesuffix(".tar.gz")
+            paths = [f"tests/{room}" for room in rooms or [""]]
+            command = [python, "-P", "-m", "pytest", "--quiet", "--numprocesses=2", *paths]
+            run(command, env=variables, cwd=tree)
+    finally:
+        if options.keep is None:
+            shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""What the pages promise: every public name, every example, five answers."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import quadfeat as qf
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
+PAGES = sorted(DOCS.glob("*.md"))
+QUESTIONS = {
+    "How many columns do I need?": "tol=",
+    "How wrong is it?": "accuracy.md",
+    "How do I predict later?": "qf.save",
+    "Why is it slow?": "performance.md",
+    "Which kernel?": "choosing.md#which-kernel",
+}
+
+
+def test_every_public_name_is_in_the_reference():
+    listed = set(re.findall(r"^   (\w+)$", (DOCS / "api.md").read_text(), flags=re.M))
+    assert set(qf.__all__) - listed == set()
+
+
+def test_the_front_page_answers_five_questions_with_a_link():
+    front = (DOCS / "index.md").read_text()
+    for question, answer in QUESTIONS.items():
+        said = front.split(f"\n{question}\n:")[1].split("\n\n")[0]
+        assert answer in said and "](" in said, question
+
+
+def test_there_are_a_dozen_examples():
+    assert len(EXAMPLES) >= 12
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_says_when_it_fails_and_draws_something(path):
+    text = path.read_text()
+    assert "**When this fails:**" in text
+    assert "plt.subplots" in text or "plt.figure" in text or "Display" in text
+    assert re.match(r'"""\n(.+)\n=+\n\n', text), "a title, underlined"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_code_of_other_libraries_is_python(path):
+    for block in re.findall(r"```py\n(.*?)```", path.read_text(), flags=re.S):
+        ast.parse(block)
+
+
+@pytest.mark.parametrize("path", [*PAGES, *EXAMPLES], ids=lambda path: path.name)
+def test_pages_name_no_host(path):
+    assert not re.search(r"https?://", path.read_text())
+
+
+def test_the_first_example_runs_without_the_compiled_engine():
+    """As where nothing can be compiled, such as Python in a browser."""
+    (first,) = re.findall(r"```python\n(.*?)```", (DOCS / "index.md").read_text(), flags=re.S)
+    absent = "import sys, warnings; sys.modules['quadfeat._engine._core'] = None\n"
+    quiet = "warnings.simplefilter('ignore')  # which says that NumPy runs instead\n"
+    said = "assert qf.engine_info()['engine'] == 'numpy'\n"
+    script = absent + quiet + first + said
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=300)
