@@ -26,7 +26,6 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import make_friedman1
 
-from quadfeat.app.main import WIDTH
 from quadfeat.app.scores import r2
 from quadfeat.app.summary import FitSummary
 from quadfeat.app.training import Trained, TrainOptions, train
@@ -103,7 +102,7 @@ def table(folder: Path, n: int = 100_000) -> str:
     path = folder / "table.csv"
     frame.to_csv(path, index=False)
     began = time.process_time()
-    trained = train(path, TrainOptions("y", width=WIDTH, verbose=False))
+    trained = train(path, TrainOptions("y", verbose=False))
     return told(trained.summary, time.process_time() - began)
 
 
@@ -120,7 +119,7 @@ def adult(folder: Path) -> str:
         frame["y"] = np.where(archive[f"y_{part}"], ">50K", "<=50K")
         frame.to_csv(folder / f"{part}.csv", index=False)
     began = time.process_time()
-    options = TrainOptions("y", width=WIDTH, verbose=False, test=folder / "test.csv")
+    options = TrainOptions("y", verbose=False, test=folder / "test.csv")
     trained = train(folder / "train.csv", options)
     return told(trained.summary, time.process_time() - began)
 

@@ -11,11 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import quadfeat as qf
 from quadfeat.app import main, report
-from quadfeat.app.learning_curve import gain
+from quadfeat.app.learning_curve import gain, width_curve
+from quadfeat.app.scores import r2
 from quadfeat.app.summary import FitSummary
 from tests.browser import BROWSER, FLAGS
 
@@ -35,7 +37,17 @@ PROBE = """<script>addEventListener("load", () => parent.postMessage(JSON.string
 FRAME = """<!DOCTYPE html><meta charset="utf-8"><link rel="icon" href="data:,"><pre></pre><script>
 addEventListener("message", e => document.querySelector("pre").textContent = e.data)</script>
 <iframe src="{page}" style="width:{width}px;height:900px;border:0"></iframe>"""
-SECTIONS = ["score", "rows", "calibration", "errors", "matters", "curves", "unlike", "map"]
+SECTIONS = [
+    "score",
+    "rows",
+    "widths",
+    "calibration",
+    "errors",
+    "matters",
+    "curves",
+    "unlike",
+    "map",
+]
 SECTIONS += ["columns", "use"]
 NASTY = {
     "area": "<script>alert(1)</script>",
@@ -142,6 +154,8 @@ def test_the_page_tells_what_the_fit_found(folder, name):
         assert column.name in shown and column.why in shown
     assert f"qf.load('{name}.qf')" in shown
     assert len(summary.learning) >= 1 and "the last doubling of the rows" in shown
+    assert [width for width, _ in summary.widths] == [8, 16, 32, 64]
+    assert "64 instead of 32 changed" in shown and "gamma=" not in shown
 
 
 def test_names_and_values_of_strangers_are_text(folder):
@@ -244,6 +258,82 @@ def test_partial_dependence_is_the_mean_of_predictions_with_the_column_replaced(
         assert value == pytest.approx(model.predict(moved).mean(), abs=1e-12)
     inside = (X[:, 0] >= curve["x"][0]) & (X[:, 0] <= curve["x"][-1])
     assert sum(curve["counts"]) == inside.sum()
+
+
+def anova(frame, target, **options):
+    kernel = qf.Anova(qf.Gaussian("learned"), subsets=[[i] for i in range(2)] + [[0, 1]])
+    X = frame[["a", "b"]]
+    model = qf.KernelRegressor if target == "y" else qf.KernelClassifier
+    return model(qf.HermiteMercer(kernel, n_components=64), **options).fit(X, frame[target])
+
+
+def test_a_model_with_effects_shows_them_with_their_deviation(rng, tmp_path):
+    frame = pd.DataFrame({"a": rng.normal(size=150), "b": rng.normal(size=150)})
+    frame["y"] = np.sin(2 * frame["a"]) + frame["b"] + rng.normal(0, 0.1, 150)
+    model = anova(frame, "y", alpha=0.1)
+    block = report.RowBlock(pa.Table.from_pandas(frame[["a", "b"]]), frame["y"].to_numpy())
+    found = report.study(model, block, "150 rows", ["a", "b"], None)
+    assert found.curve_label == "effect on the prediction"
+    for curve in found.curves:
+        i = model.effects_.subsets.index(({"a": 0, "b": 1}[curve["name"]],))
+        rows = pd.DataFrame({"a": 0.0, "b": 0.0, curve["name"]: curve["x"]})[["a", "b"]]
+        value, deviation = model.effects(rows, return_std=True)
+        np.testing.assert_allclose(curve["value"], value[:, i], atol=1e-9)
+        np.testing.assert_allclose(curve["deviation"], deviation[:, i], atol=1e-9)
+    qf.save(model, tmp_path / "m.qf")
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    assert run(tmp_path, "report", "m.qf", "d.csv", "--target", "y") == 0
+    text = (tmp_path / "m.html").read_text()
+    assert text.count('class="band"') == 2 and "The effect of each column alone" in text
+    assert "Sum of Gaussian kernels of 2 columns and 1 pair" in text
+
+
+def test_effects_of_categories_are_bars_and_add_up(rng):
+    n = 200
+    frame = pd.DataFrame({"a": rng.normal(size=n), "b": rng.choice(["u", "v", "w"], n)})
+    frame["y"] = frame["a"] + (frame["b"] == "v") + rng.normal(0, 0.1, n)
+    d = 4  # one number, three categories
+    kernel = qf.Anova(qf.Gaussian("learned"), subsets=[[i] for i in range(d)])
+    model = qf.KernelRegressor(qf.HermiteMercer(kernel, n_components=64), alpha=0.1)
+    model.fit(frame[["a", "b"]], frame["y"])
+    block = report.RowBlock(pa.Table.from_pandas(frame[["a", "b"]]), frame["y"].to_numpy())
+    curve = report.study(model, block, "rows", ["b"], None).curves[0]
+    assert curve["kind"] == "category" and curve["deviation"] is None
+    effect = dict(zip(curve["x"], curve["value"], strict=True))
+    rows = pd.DataFrame({"a": [0.3, 0.3], "b": ["v", "u"]})
+    gap = np.diff(model.predict(rows))[0]
+    assert effect["u"] - effect["v"] == pytest.approx(gap, abs=1e-9)
+
+
+def test_effects_of_classes_are_on_the_score(rng):
+    frame = pd.DataFrame({"a": rng.normal(size=150), "b": rng.normal(size=150)})
+    block = report.RowBlock(pa.Table.from_pandas(frame[["a", "b"]]), None)
+    total = frame["a"] + frame["b"]
+    for labels in (["no", "yes"], ["low", "mid", "high"]):
+        frame["c"] = np.array(labels)[pd.qcut(total, len(labels), labels=False)]
+        model = anova(frame, "c", alpha=0.1, loss="ridge")
+        given = report.RowBlock(block.X, frame["c"].to_numpy())
+        found = report.study(model, given, "rows", ["a"], None)
+        assert found.curve_label.startswith("effect on the score of ")
+        curve = found.curves[0]
+        assert curve["deviation"] is None and len(curve["x"]) == len(curve["value"])
+
+
+def test_refits_at_the_width_of_the_model_on_its_rows_are_the_model(rng):
+    X = rng.normal(size=(300, 2))
+    y = np.sin(2 * X[:, 0]) + rng.normal(0, 0.3, 300)
+    features = qf.KernelFeatures(qf.Gaussian(0.5), n_components=32, random_state=0)
+    model = qf.KernelRegressor(features, alpha=0.1).fit(X, y)
+    test = report.RowBlock(X[:50], y[:50])
+
+    def score(predicted):
+        return r2(test.y, predicted, 0.0)
+
+    found = dict(width_curve(model, report.RowBlock(X, y), test, score))
+    assert list(found) == [8, 16, 32, 64]
+    assert found[32] == pytest.approx(score(model.predict(test.X)).value, abs=1e-9)
+    grid = qf.KernelRegressor(qf.DenseGrid(qf.Gaussian(0.5)), alpha=0.1).fit(X, y)
+    assert width_curve(grid, report.RowBlock(X, y), test, score) == ()
 
 
 # --- in a browser ---------------------------------------------------------------------------------

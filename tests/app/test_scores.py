@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from sklearn.metrics import r2_score, roc_auc_score
 
-from quadfeat.app.scores import accuracy, auroc, r2
+from quadfeat.app.scores import (
+    accuracy,
+    accuracy_parts,
+    auroc,
+    auroc_parts,
+    paired,
+    r2,
+    r2_parts,
+)
 
 
 def test_values_are_those_of_scikit_learn(rng):
@@ -60,3 +68,92 @@ def test_perfect_predictions_of_few_rows_are_not_certain():
     score = auroc(np.array([True] * 5 + [False] * 5), np.arange(10)[::-1])
     assert score.value == 1 and score.low < 0.5
     assert accuracy(np.ones(10), 0.5).low < 0.8
+
+
+# --- differences on the same rows -----------------------------------------------------------------
+def three_scores(rng, n, noise=(1.0, 1.2)):
+    """Parts of two predictions of the same rows, for every score."""
+    signal = rng.normal(size=n)
+    y = signal + rng.normal(size=n)
+    a, b = (signal + scale * rng.normal(size=n) for scale in noise)
+    return {
+        "R2": [r2_parts(y, each, 0.1) for each in (a, b)],
+        "AUROC": [auroc_parts(y > 0, each) for each in (a, b)],
+        "accuracy": [accuracy_parts((y > 0) == (each > 0)) for each in (a, b)],
+    }
+
+
+def test_parts_are_the_change_by_a_little_more_weight_of_a_row(rng):
+    # A row that is there k + 1 times instead of k moves the score by its part over k.
+    y, predicted = rng.normal(size=(2, 30))
+    positive, k = y > 0, 400
+    for score, given in ((r2_parts, (y, predicted, y * 0 + 0.1)), (auroc_parts, (positive, y**2))):
+        base = score(*given)
+        assert base.parts.sum() == pytest.approx(0, abs=1e-12)
+        for row in (0, 7):
+            rows = np.append(np.repeat(np.arange(30), k), row)
+            moved = score(*(each[rows] for each in given)).value
+            # The second order is 30 / k times smaller.
+            assert (moved - base.value) * k == pytest.approx(base.parts[row], abs=0.1 * 30 / k)
+
+
+@pytest.mark.parametrize("name", ["R2", "AUROC", "accuracy"])
+def test_paired_intervals_are_those_of_the_jackknife(name, rng):
+    n = 400
+    signal = rng.normal(size=n)
+    y = signal + rng.normal(size=n)
+    a, b = signal + 0.3 * rng.normal(size=n), signal + 0.6 * rng.normal(size=n)
+    score = {
+        "R2": lambda rows, each: r2_parts(y[rows], each[rows], 0.1),
+        "AUROC": lambda rows, each: auroc_parts(y[rows] > 0, each[rows]),
+        "accuracy": lambda rows, each: accuracy_parts((y[rows] > 0) == (each[rows] > 0)),
+    }[name]
+    every = np.arange(n)
+    value, low, high = paired(score(every, a), score(every, b))
+    assert value == pytest.approx(score(every, a).value - score(every, b).value)
+    left_out = np.array(
+        [
+            score(rows, a).value - score(rows, b).value
+            for rows in (np.delete(every, i) for i in range(n))
+        ]
+    )
+    deviation = np.sqrt((n - 1) / n * np.sum((left_out - left_out.mean()) ** 2))
+    assert high - value == pytest.approx(value - low)
+    assert (high - low) / 2 / 1.966 == pytest.approx(deviation, rel=0.03)  # t of 399: 1.966
+
+
+@pytest.mark.parametrize("name", ["R2", "AUROC", "accuracy"])
+def test_paired_intervals_cover_the_difference(name):
+    large = three_scores(np.random.default_rng(1), 10**6)[name]
+    truth = large[0].value - large[1].value
+    covered = 0
+    for seed in range(300):
+        a, b = three_scores(np.random.default_rng(seed + 2), 300)[name]
+        _, low, high = paired(a, b)
+        covered += low <= truth <= high
+    assert covered >= 0.9 * 300  # below that by chance: 1 in 2,000
+
+
+def test_the_same_predictions_differ_by_nothing(rng):
+    for a, _ in three_scores(rng, 50).values():
+        assert paired(a, a) == (0, 0, 0)
+
+
+def test_rows_of_a_group_are_one_part(rng):
+    found = three_scores(rng, 200)
+    for a, b in found.values():
+        alone = paired(a, b, np.arange(200))
+        assert alone == pytest.approx(paired(a, b))
+        twice = [type(each)(each.value, np.repeat(each.parts, 2) / 2) for each in (a, b)]
+        assert paired(*twice, np.repeat(np.arange(200), 2)) == pytest.approx(alone)
+
+
+def test_folds_of_other_scales_have_the_mean_of_their_auroc(rng):
+    positive, scores = rng.random(300) < 0.4, rng.normal(size=300)
+    fold = np.repeat([0, 1], [100, 200])
+    single = [auroc_parts(positive[fold == k], scores[fold == k]).value for k in (0, 1)]
+    moved = scores + 100 * fold
+    assert auroc_parts(positive, moved, fold).value == pytest.approx(
+        (single[0] + 2 * single[1]) / 3
+    )
+    assert auroc(positive, moved, None, fold).value == auroc_parts(positive, scores, fold).value

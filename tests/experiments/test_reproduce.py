@@ -6,7 +6,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from quadfeat.app import main
+from quadfeat.app import main, project_commands
 from quadfeat.experiments.cell import Cell
 
 from .conftest import NAME
@@ -15,7 +15,7 @@ from .conftest import NAME
 @pytest.fixture
 def reproduce(parabola, monkeypatch, tmp_path):
     """The command with the parabola for its only experiment."""
-    monkeypatch.setattr(main, "EXPERIMENTS", (NAME,))
+    monkeypatch.setattr(project_commands, "EXPERIMENTS", (NAME,))
     monkeypatch.delenv("QUADFEAT_DATA", raising=False)
     out = tmp_path / "new" / "out"
 
@@ -104,7 +104,7 @@ def test_a_folder_without_any_data_is_refused_unless_mnist_is_to_be_fetched(repr
 
 def test_the_command_says_what_stands_in_for_mnist(reproduce, parabola, monkeypatch):
     monkeypatch.setitem(sys.modules, "quadfeat.experiments.figures.fig2a", parabola)
-    monkeypatch.setattr(main, "EXPERIMENTS", ("fig2a",))
+    monkeypatch.setattr(project_commands, "EXPERIMENTS", ("fig2a",))
     said = " ".join(reproduce("fig2a").output.split())
     assert "note: Fig. 2a runs on the 1,797 small digits that scikit-learn ships" in said
     assert "note:" not in reproduce("fig2a", "--fetch").output

@@ -1,17 +1,20 @@
-"""What a model is compared with: the mean, a linear model and gradient boosting of scikit-learn."""
+"""What a model is compared with: linear models, gradient boosting and the maps of scikit-learn."""
 
 from __future__ import annotations
 
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.linear_model import LogisticRegression, RidgeClassifierCV, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from threadpoolctl import threadpool_limits
@@ -20,47 +23,128 @@ from .._typing import Floats
 from ..data.column_kinds import kind_of
 from ..data.encoder import TableEncoder
 from ..data.frame import Column, Frame, frame
+from ..kernels.stationary import Gaussian
+from .predictions import predictions
 
 _BINS = 254  # categories of a column that gradient boosting takes
 _ONE_HOT = 30
 _SMALL = 10_000  # rows below which threads cost more than they bring
+_MEDIAN_ROWS = 2000  # for the scale of a kernel map
+_FACTORS = (0.25, 1.0, 4.0)  # of its gamma
+_PENALTIES = np.logspace(-6, 2, 9)
 MEAN, LINEAR, BOOSTING = "the mean", "linear model", "gradient boosting"
 MAJORITY = "most frequent class"
 
-Predict = Callable[[Any], Floats]  # predictions, or probabilities of classes (n, k)
+
+def _threads(n_rows: int) -> Any:
+    """One thread for few rows: threads of gradient boosting take longer to meet than to work."""
+    return threadpool_limits(1 if n_rows < _SMALL else None)
 
 
-def linear(X: Any, y: Any, weight: Any, *, classes: bool) -> Predict:
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A fitted model and the encoding of its rows; calling it predicts, or gives shares (n, k).
+
+    `threaded` says that few rows are predicted on one thread.
+    """
+
+    model: Any
+    encoding: Callable[[Any], Any] | None = None
+    threaded: bool = False
+
+    def __call__(self, rows: Any) -> Any:
+        X = rows if self.encoding is None else self.encoding(rows)
+        with _threads(X.shape[0]) if self.threaded else nullcontext():
+            return predictions(self.model, X)
+
+    @property
+    def labels(self) -> Any:
+        """The classes, in the order of the columns of shares; None for a regression."""
+        return getattr(self.model, "classes_", None)
+
+
+def linear(X: Any, y: Any, weight: Any, *, classes: bool) -> Fitted:
     """A linear model of scaled numbers, one-hot categories and target means."""
     if sparse.issparse(X):
         model: Any = make_pipeline(MaxAbsScaler(), _linear(classes))
         weights = {f"{model.steps[-1][0]}__sample_weight": weight}
-        model.fit(X, y, **weights)
-        return model.predict_proba if classes else model.predict
+        return Fitted(model.fit(X, y, **weights))
     encoder = TableEncoder(max_one_hot=_ONE_HOT, task="classification" if classes else "regression")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         Z = encoder.fit_transform(X, y, weight)
         model = _linear(classes).fit(Z, y, sample_weight=weight)
-    predict = model.predict_proba if classes else model.predict
-    return lambda rows: predict(encoder.encode(rows)[0])
+    return Fitted(model, _Encoding(encoder))
 
 
 def _linear(classes: bool) -> Any:
     return LogisticRegression(max_iter=200) if classes else RidgeCV(np.logspace(-3, 4, 15))
 
 
-def boosting(X: Any, y: Any, weight: Any, *, classes: bool) -> Predict | None:
+def boosting(X: Any, y: Any, weight: Any, *, classes: bool) -> Fitted | None:
     """Gradient boosting with its own treatment of categories and gaps; None for sparse rows."""
     if sparse.issparse(X):
         return None
     coding = _Coding(frame(X))
     kind: Any = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
     model = kind(categorical_features=coding.categorical, random_state=0)
-    with threadpool_limits(1 if len(y) < _SMALL else None):
-        model.fit(coding.numbers(frame(X)), y, sample_weight=weight)
-    predict = model.predict_proba if classes else model.predict
-    return lambda rows: predict(coding.numbers(frame(rows)))
+    with _threads(len(y)):
+        model.fit(coding(X), y, sample_weight=weight)
+    return Fitted(model, coding, threaded=True)
+
+
+def has_lightgbm() -> bool:
+    """Whether LightGBM is installed; it is no dependency."""
+    return find_spec("lightgbm") is not None
+
+
+def lightgbm(X: Any, y: Any, weight: Any, *, classes: bool) -> Fitted | None:
+    """LightGBM as it comes, with the columns that `boosting` gets; None for sparse rows."""
+    import lightgbm as package
+
+    if sparse.issparse(X):
+        return None
+    coding = _Coding(frame(X))
+    kind: Any = package.LGBMClassifier if classes else package.LGBMRegressor
+    model = kind(random_state=0, verbose=-1)
+    categorical = np.flatnonzero(coding.categorical).tolist()
+    model.fit(coding(X), y, sample_weight=weight, categorical_feature=categorical)
+    return Fitted(model, coding)
+
+
+def kernel_map(kind: Any, width: int, X: Any, y: Any, weight: Any, *, classes: bool) -> Fitted:
+    """A kernel map of scikit-learn with ridge on our encoding of the columns.
+
+    The scale is the median distance times a factor; factor and penalty have the least error when
+    each row is left out.
+
+    Parameters
+    ----------
+    kind : Nystroem or RBFSampler
+    """
+    if sparse.issparse(X):
+        encoding, Z = None, X
+    else:
+        encoder = TableEncoder(task="classification" if classes else "regression")
+        encoding, Z = _Encoding(encoder), encoder.fit_transform(X, y, weight)
+    dense = Z[:_MEDIAN_ROWS]
+    gamma = Gaussian("median").resolve(dense.toarray() if sparse.issparse(Z) else dense).gamma
+    best: Any = None
+    for factor in _FACTORS:
+        features = kind(gamma=factor * gamma, n_components=min(width, len(y)), random_state=0)
+        ridge: Any = (RidgeClassifierCV if classes else RidgeCV)(_PENALTIES)
+        ridge.fit(features.fit_transform(Z), y, sample_weight=weight)
+        if best is None or ridge.best_score_ > best[-1].best_score_:
+            best = features, ridge
+    return Fitted(make_pipeline(*best), encoding)
+
+
+@dataclass(frozen=True, eq=False)
+class _Encoding:
+    encoder: TableEncoder
+
+    def __call__(self, rows: Any) -> Floats:
+        return self.encoder.encode(rows)[0]
 
 
 class _Coding:
@@ -80,8 +164,9 @@ class _Coding:
                 self._places[name] = {column.texts[i]: place for place, i in enumerate(top)}
         self.categorical = np.array([name in self._places for name in self._kinds])
 
-    def numbers(self, table: Frame) -> Floats:
+    def __call__(self, rows: Any) -> Floats:
         """(n, d), NaN for gaps."""
+        table = frame(rows)
         return np.column_stack([self._coded(name, table.column(name)) for name in self._kinds])
 
     def _coded(self, name: str, column: Column) -> Floats:
@@ -94,7 +179,7 @@ class _Coding:
         return np.asarray(column.as_number().values, dtype=np.float64)
 
 
-def timed(build: Callable[[], Predict | None]) -> tuple[Predict | None, float]:
+def timed(build: Callable[[], Fitted | None]) -> tuple[Fitted | None, float]:
     """A fitted baseline, and the seconds that it took."""
     began = time.perf_counter()
     with warnings.catch_warnings():

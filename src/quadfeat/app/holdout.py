@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -116,15 +116,20 @@ def _plain(keys: Any) -> list[Any]:
 
 
 def _of_time(stream: RowStream, name: str) -> tuple[Chosen, str]:
-    parts = [block.key for block in stream.blocks()]
-    if any(part.dtype.kind not in "fiu" for part in parts):
-        raise ValueError(f"--time {name} holds text; name a column of dates or numbers")
-    times = np.concatenate(parts)
-    if np.isnan(times).any():
-        raise ValueError(f"--time {name} has gaps; fill them, or leave those rows out")
+    times = checked_times([block.key for block in stream.blocks()], name)
     limit = float(np.quantile(times, 1 - _SHARE))
     if not (times > limit).any():
         limit = float(np.max(times[times < limit], initial=-np.inf))
     if not np.isfinite(limit):
         raise ValueError(f"--time {name} has one value only; name a column that tells rows apart")
     return (lambda block, row: block.key > limit), f"the last by {name!r}"
+
+
+def checked_times(parts: Sequence[Any], name: str) -> Any:
+    """All times, (n,); a ValueError if they are no numbers or have gaps."""
+    if any(part.dtype.kind not in "fiu" for part in parts):
+        raise ValueError(f"--time {name} holds text; name a column of dates or numbers")
+    times = np.concatenate(parts)
+    if np.isnan(times).any():
+        raise ValueError(f"--time {name} has gaps; fill them, or leave those rows out")
+    return times

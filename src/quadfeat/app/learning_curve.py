@@ -1,22 +1,24 @@
-"""Score against rows: a fitted model refitted on fewer rows, to tell whether more would help."""
+"""Score against rows and against columns of features: whether more of them would help."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
+from .predictions import encoded_rows, predictions
 from .rows import RowBlock
 from .scores import Score
-from .study import encoded_rows, predictions
 
 _MOST_ROWS = 8000  # of a refit
 _FEWEST = 50
 _SECONDS = 15.0  # refits that would end later are left out
+_FEWEST_COLUMNS = 8
 
 
 def learning_curve(
@@ -34,33 +36,73 @@ def learning_curve(
     n_train : int, rows that the model was fitted on
     score : function of predictions for the held-out rows
     """
-    began = time.perf_counter()
     most = min(len(train), n_train // 2, _MOST_ROWS)
     sizes = [most >> shift for shift in (3, 2, 1, 0) if most >> shift >= _FEWEST]
-    order = np.random.default_rng(0).permutation(len(train))
+    return _scored(
+        model, test, score, [(size, partial(_refit, model, _some(train, size))) for size in sizes]
+    )
+
+
+def width_curve(
+    model: Any, train: RowBlock, test: RowBlock, score: Callable[[Any], Score]
+) -> tuple[tuple[int, float], ...]:
+    """(columns of features, score on the held-out rows) of refits on the same rows, few first.
+
+    As many columns as the model has are the last but one, if time allows, and twice as many the
+    last. Encoder and kernel are those of the model; all refits learn from the same rows, at most
+    8,000, so that only their columns differ. Empty for a map whose columns are not a parameter.
+
+    Parameters
+    ----------
+    as `learning_curve`
+    """
+    asked = getattr(model.features, "n_components", None)
+    if not isinstance(asked, int):
+        return ()
+    widths = [w for w in (asked // 4, asked // 2, asked, 2 * asked) if w >= _FEWEST_COLUMNS]
+    some = _some(train, _MOST_ROWS)
+    fits = [(width, partial(_refit, model, some, width)) for width in widths]
+    return _scored(model, test, score, fits)
+
+
+def _some(train: RowBlock, size: int) -> RowBlock:
+    """So many rows at random, more of them with those of fewer."""
+    chosen = np.zeros(len(train), dtype=bool)
+    chosen[np.random.default_rng(0).permutation(len(train))[:size]] = True
+    return train.at(chosen)
+
+
+def _scored(
+    model: Any,
+    test: RowBlock,
+    score: Callable[[Any], Score],
+    fits: Sequence[tuple[int, Callable[[], Any]]],
+) -> tuple[tuple[int, float], ...]:
+    """(size, score) of refits, as many as there is time for; sizes double."""
+    began = time.perf_counter()
     points: list[tuple[int, float]] = []
     X_test = encoded_rows(model, test.X)
-    for size in sizes:
+    for size, fit in fits:
         if points and time.perf_counter() - began > _SECONDS / 3:
-            break  # the next takes about as long as all before
-        chosen = np.zeros(len(train), dtype=bool)
-        chosen[order[:size]] = True
-        some = train.at(chosen)
-        if hasattr(model, "classes_") and len(np.unique(some.y)) < len(model.classes_):
-            continue
+            break  # the next takes about as long as all before, or twice as long
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                refitted = _refit(model, some)
-                points.append((size, score(predictions(refitted, X_test)).value))
-        except ValueError:  # of a map that refuses few rows
+                points.append((size, score(predictions(fit(), X_test)).value))
+        except ValueError:  # of a map that refuses few rows, or of rows without some class
             continue
     return tuple(points)
 
 
-def _refit(model: Any, some: RowBlock) -> Any:
+def _refit(model: Any, some: RowBlock, width: int | None = None) -> Any:
+    """The model with its encoder and kernel, and the kind of its map or another width."""
+    if hasattr(model, "classes_") and len(np.unique(some.y)) < len(model.classes_):
+        raise ValueError("rows of some class are missing")
     fitted = getattr(model.features_, "map_", model.features_)
-    features = clone(fitted).set_params(kernel=fitted.kernel_)
+    features = clone(fitted) if width is None else clone(model.features)
+    features.set_params(kernel=fitted.kernel_)
+    if width is not None:
+        features.set_params(n_components=width)
     fixed: dict[str, Any] = {"features": features, "encoder": None, "checkpoint": None}
     fixed |= {"verbose": False} | ({"loss": model.loss_} if hasattr(model, "loss_") else {})
     encoded = hasattr(model, "encoder_")

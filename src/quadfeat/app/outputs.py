@@ -17,14 +17,14 @@ def default_out(data: Path) -> Path:
     return out
 
 
-def check_out(out: Path, *inputs: Path) -> None:
+def check_out(out: Path, *inputs: Path, option: str = "--out") -> None:
     """Refuse an output that cannot be written, or that is also an input, before any work."""
     if out.is_dir() or not out.absolute().parent.is_dir():
-        raise ValueError(f"--out {out} is a folder, or in one that does not exist; name a file")
+        raise ValueError(f"{option} {out} is a folder, or in one that does not exist; name a file")
     try_out(out)
     for each in inputs:
         if out.exists() and each.exists() and out.samefile(each):
-            raise ValueError(f"--out {out} is read from as well; name another file")
+            raise ValueError(f"{option} {out} is read from as well; name another file")
 
 
 def make_folder(out: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,22 +11,35 @@ from ..data.encoder_targets import is_labels
 from ..models.classifier import KernelClassifier
 from ..models.regressor import KernelRegressor
 from .holdout import hold_out
-from .learning_curve import learning_curve
+from .learning_curve import learning_curve, width_curve
 from .report_page import importances, page
-from .rows import RowBlock, open_rows
+from .rows import TEST_ROWS, RowBlock, collected, open_rows
+from .scores import Score
 from .study import study, usual_residual
 from .summary import FitSummary
-from .training import TEST_ROWS, Trained, collected
 
 
-def report_of_fit(trained: Trained, summary: FitSummary) -> tuple[FitSummary, str]:
-    """The summary with what needs training rows, and the page."""
-    model, judge = trained.model, trained.judge
-    curve = learning_curve(model, trained.sample, trained.test, summary.n_train, judge.score)
-    usual = usual_residual(model, trained.sample)
-    summary = replace(summary, learning=curve, usual_residual=usual)
+def report_of_fit(
+    model: Any,
+    summary: FitSummary,
+    sample: RowBlock,
+    test: RowBlock,
+    score: Callable[[Any], Score],
+) -> tuple[FitSummary, str]:
+    """The summary with what needs training rows, and the page.
+
+    Parameters
+    ----------
+    sample : training rows, or some of them
+    test : held-out rows
+    score : function of predictions for the held-out rows
+    """
+    curve = learning_curve(model, sample, test, summary.n_train, score)
+    usual = usual_residual(model, sample)
+    widths = width_curve(model, sample, test, score)
+    summary = replace(summary, learning=curve, widths=widths, usual_residual=usual)
     names = [name for name, share in summary.importances if share > 0]
-    found = study(model, trained.test, _held_out(summary), names, usual)
+    found = study(model, test, _held_out(summary), names, usual)
     found = replace(found, score=summary.score, more_scores=summary.more_scores)
     return summary, page(summary, found, model, summary.command)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,15 @@ import numpy as np
 
 from .. import __version__
 from ..plotting.vector import Axes, bars, cut, short
-from .learning_curve import gain
+from .kernel_words import in_words, length_scales
+from .report_curves import curves, learning, widths
+from .report_parts import figure, paragraph, section, table
 from .report_style import STYLE
 from .study import Study
 from .summary import Contender, FitSummary
 
 _CELL = 120.0  # pixels of a value in a table of rows
+_LENGTHS = 20  # length scales shown, at most
 
 
 def page(summary: FitSummary | None, study: Study, model: Any, command: str) -> str:
@@ -32,10 +35,11 @@ def page(summary: FitSummary | None, study: Study, model: Any, command: str) -> 
     target = "the target" if summary is None else summary.target
     sections = [
         _scores(summary, study),
-        _learning(summary),
+        learning(summary),
+        widths(summary),
         *_quality(study),
         _importances(summary, model),
-        _curves(study),
+        curves(study),
         _unlike(study),
         _map(study, model),
         _columns(summary, model),
@@ -65,39 +69,6 @@ def page(summary: FitSummary | None, study: Study, model: Any, command: str) -> 
 """
 
 
-def _section(name: str, title: str, *parts: str, wide: bool = False) -> str:
-    kind = ' class="wide"' * wide
-    inside = "\n".join(parts)
-    return f'<section id="{name}"{kind}>\n<h2>{escape(title)}</h2>\n{inside}</section>\n'
-
-
-def _p(text: str, kind: str = "") -> str:
-    return f'<p class="{kind}">{escape(text)}</p>' if kind else f"<p>{escape(text)}</p>"
-
-
-def _figure(svg: str, title: str = "") -> str:
-    head = f"<h3>{escape(title)}</h3>" if title else ""
-    return f"<figure>{head}{svg}</figure>"
-
-
-def _table(
-    head: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    numbers: Sequence[int] = (),
-    kind: str = "table",
-) -> str:
-    def cell(tag: str, i: int, text: str) -> str:
-        return f"<{tag}{' class=n' * (i in numbers)}>{escape(text)}</{tag}>"
-
-    first = "".join(cell("th", i, text) for i, text in enumerate(head))
-    body = "".join(
-        "<tr>" + "".join(cell("td", i, text) for i, text in enumerate(row)) + "</tr>\n"
-        for row in rows
-    )
-    inside = f"<thead><tr>{first}</tr></thead>\n{body}"
-    return f'<div class="{kind}" tabindex="0"><table>{inside}</table></div>'
-
-
 def _same_rows(summary: FitSummary | None, study: Study) -> bool:
     """Whether the page is on the rows that `fit` held out."""
     return summary is not None and study.score.value == summary.score.value
@@ -111,7 +82,7 @@ def _verdict(summary: FitSummary | None, study: Study) -> str:
     else:
         text = f"Nothing was learned that {study.rows} can show: {study.score}."
     kind = "verdict" if study.score.learned else "verdict none"
-    return _p(text, kind)
+    return paragraph(text, kind)
 
 
 def _facts(summary: FitSummary | None, study: Study, model: Any) -> str:
@@ -121,9 +92,8 @@ def _facts(summary: FitSummary | None, study: Study, model: Any) -> str:
     facts.append(("scored on", study.rows))
     if summary is not None:
         facts.append(("learned from", f"{summary.n_train:,} rows of {Path(summary.data).name}"))
-    kernel = " ".join(str(model.features_.kernel_).split())
-    kernel = kernel.partition("(")[0] if len(kernel) > 40 else kernel
-    facts.append(("model", f"{kernel} kernel, {model.features_.n_columns_} features"))
+    kernel = in_words(model.features_.kernel_)
+    facts.append(("model", f"{kernel}; {model.features_.n_columns_} features"))
     items = "".join(f"<div><dt>{escape(a)}</dt><dd>{escape(b)}</dd></div>" for a, b in facts)
     return f'<dl class="facts">{items}</dl>'
 
@@ -136,18 +106,18 @@ def _scores(summary: FitSummary | None, study: Study) -> str:
             "gradient boosting are left out; quadfeat fit writes it as a .json file."
         )
         care = "If the model was fitted to these rows, its score here is too good."
-        only = _figure(_score_bars([Contender("this model", study.score, 0.0)]))
-        return _section("score", title, only, _p(why, "note"), _p(care, "note"))
+        only = figure(_score_bars([Contender("this model", study.score, 0.0)]))
+        return section("score", title, only, paragraph(why, "note"), paragraph(care, "note"))
     ours = Contender("this model", summary.score, summary.fit_seconds)
     every = [ours, *summary.contenders]
     text = (
         f"{summary.score.name} on {summary.n_test:,} rows that no model has seen "
         f"({summary.held_out}); whiskers are 95% intervals."
     )
-    parts = [_figure(_score_bars(every)), _p(text, "note")]
+    parts = [figure(_score_bars(every)), paragraph(text, "note")]
     if not _same_rows(summary, study):
-        parts.append(_p(f"On {study.rows}, this model has {study.score}."))
-    return _section("score", title, *parts)
+        parts.append(paragraph(f"On {study.rows}, this model has {study.score}."))
+    return section("score", title, *parts)
 
 
 def _score_bars(every: Sequence[Contender]) -> str:
@@ -168,33 +138,6 @@ def _score_bars(every: Sequence[Contender]) -> str:
     )
 
 
-def _learning(summary: FitSummary | None) -> str:
-    title = "Would more rows help?"
-    points = () if summary is None else summary.learning
-    rise = None if summary is None else gain(points, summary.n_train, summary.score.value)
-    if summary is None or rise is None:
-        why = "The score against rows was not stored by quadfeat fit, so this is not known."
-        return _section("rows", title, _p(why, "note"))
-    name = summary.score.name
-    answer = "Yes" if rise > 0.01 else "A little" if rise > 0.003 else "Hardly"
-    text = f"{answer}: the last doubling of the rows changed {name} by {rise:+.3f}."
-    every = [*points, (summary.n_train, summary.score.value)]
-    x = np.log2([rows for rows, _ in every])
-    y = [value for _, value in every]
-    room = max(0.02, 0.3 * (max(y) - min(y)))
-    axes = Axes(
-        (float(x[0]) - 0.3, float(x[-1]) + 0.3),
-        (min(y) - room, min(1.0, max(y) + room)),
-        f"{name} against training rows: "
-        + ", ".join(f"{value:.3f} at {rows:,}" for rows, value in every),
-    )
-    far = [i for i in range(len(x)) if i == len(x) - 1 or x[-1] - x[i] > 0.6]
-    marks = [(float(x[i]), f"{every[i][0]:,}") for i in far]
-    svg = axes.line(x, y).dots(x, y).svg("training rows", name, marks)
-    note = "Refits keep the encoding and the kernel; small ones look slightly too good."
-    return _section("rows", title, _p(text), _figure(svg), _p(note, "note"))
-
-
 def _quality(study: Study) -> list[str]:
     """Calibration and errors, in an order that fills two columns."""
     if "bins" in study.calibration:
@@ -211,11 +154,11 @@ def _calibration(study: Study) -> list[str]:
     axes.line(ends, ends, "rule").dots(points[:, 0], points[:, 1], "cloud", 1.8)
     axes.line(found["predicted"], found["seen"]).dots(found["predicted"], found["seen"])
     text = "Grey: rows. Line: means of ten equal bins; on the dashed line predictions are right."
-    parts = [_figure(axes.svg("predicted", "seen")), _p(text, "note")]
-    first = _section("calibration", "Are predictions right on average?", *parts)
+    parts = [figure(axes.svg("predicted", "seen")), paragraph(text, "note")]
+    first = section("calibration", "Are predictions right on average?", *parts)
     if not found["coverage"]:
         why = "This model has no deviations, so the coverage of intervals is left out."
-        return [first, _section("coverage", "Can its intervals be trusted?", _p(why, "note"))]
+        return [first, section("coverage", "Can its intervals be trusted?", paragraph(why, "note"))]
     levels = [level for level, _ in found["coverage"]]
     shares = [share for _, share in found["coverage"]]
     worst = max(zip(levels, shares, strict=True), key=lambda pair: abs(pair[0] - pair[1]))
@@ -229,7 +172,7 @@ def _calibration(study: Study) -> list[str]:
     svg = axes.svg("level of the interval", "share of rows inside", marks)
     return [
         first,
-        _section("coverage", "Can its intervals be trusted?", _p(text), _figure(svg)),
+        section("coverage", "Can its intervals be trusted?", paragraph(text), figure(svg)),
     ]
 
 
@@ -248,7 +191,7 @@ def _reliability(study: Study) -> str:
     note = "Whiskers: 95% intervals. Grey: how many rows have this probability."
     svg = axes.svg(f"predicted probability of {found['event']}", "share seen")
     title = "Can its probabilities be trusted?"
-    return _section("calibration", title, _p(text), _figure(svg), _p(note, "note"))
+    return section("calibration", title, paragraph(text), figure(svg), paragraph(note, "note"))
 
 
 def _residuals(found: dict[str, Any]) -> str:
@@ -261,7 +204,7 @@ def _residuals(found: dict[str, Any]) -> str:
         f"{'above' if found['bias'] > 0 else 'below'} predicted."
     )
     svg = axes.svg("seen minus predicted", "rows")
-    return _section("errors", "How far is it off?", _p(text), _figure(svg))
+    return section("errors", "How far is it off?", paragraph(text), figure(svg))
 
 
 def _confusion(found: dict[str, Any]) -> str:
@@ -273,10 +216,10 @@ def _confusion(found: dict[str, Any]) -> str:
         cells = "".join(f'<td style="--share:{n / total:.2f}">{n:,}</td>' for n in row)
         body += f"<tr><th>{escape(label)}</th>{cells}</tr>\n"
     others = f" The {found['others']} rarest classes are not shown." if found["others"] else ""
-    return _section(
+    return section(
         "errors",
         "Which classes are confused?",
-        _p(f"{found['right']:.1%} of the rows are right.{others}"),
+        paragraph(f"{found['right']:.1%} of the rows are right.{others}"),
         f'<div class="table"><table class="confusion"><thead><tr><th>seen \\ predicted</th>{head}'
         f"</tr></thead>\n{body}</table></div>",
     )
@@ -285,7 +228,9 @@ def _confusion(found: dict[str, Any]) -> str:
 def _importances(summary: FitSummary | None, model: Any) -> str:
     shown = [each for each in importances(summary, model) if each[1] > 0][:12]
     if not shown:
-        return _section("matters", "What matters?", _p("This model has no importances.", "note"))
+        return section(
+            "matters", "What matters?", paragraph("This model has no importances.", "note")
+        )
     names, shares = [name for name, _ in shown], [share for _, share in shown]
     svg = bars(
         "Importances: " + ", ".join(f"{name} {share:.0%}" for name, share in shown),
@@ -296,7 +241,7 @@ def _importances(summary: FitSummary | None, model: Any) -> str:
     note = (
         "How far predictions move with each column. Not causes, and shared by correlated columns."
     )
-    return _section("matters", "What matters?", _figure(svg), _p(note, "note"))
+    return section("matters", "What matters?", figure(svg), paragraph(note, "note"))
 
 
 def importances(summary: FitSummary | None, model: Any) -> tuple[tuple[str, float], ...]:
@@ -309,51 +254,10 @@ def importances(summary: FitSummary | None, model: Any) -> tuple[tuple[str, floa
     return tuple((str(names[i]), float(shares[i])) for i in order)
 
 
-def _curves(study: Study) -> str:
-    title = "How do predictions depend on the columns?"
-    if not study.curves:
-        why = "Curves need a table with columns that matter, and are left out here."
-        return _section("curves", title, _p(why, "note"), wide=True)
-    every = [value for curve in study.curves for value in curve["value"]]
-    room = 0.06 * (max(every) - min(every)) or 0.5
-    limits = (min(every) - room, max(every) + room)
-    panels = "".join(_curve(curve, limits, study.curve_label) for curve in study.curves)
-    note = (
-        "Mean over rows whose column is set to each value, the others as they are (partial "
-        "dependence); all on one scale. Grey: where the rows are."
-    )
-    return _section("curves", title, _p(note, "note"), f'<div class="panels">{panels}</div>',
-                    wide=True)  # fmt: skip
-
-
-def _curve(curve: dict[str, Any], limits: tuple[float, float], label: str) -> str:
-    name, x, value = curve["name"], curve["x"], curve["value"]
-    title = f"{label} against {name}"
-    if curve["kind"] == "category":
-        order = np.argsort(value)[::-1]
-        names, values = [str(x[i]) for i in order], [value[i] for i in order]
-        digits = int(np.clip(2 - np.floor(np.log10(limits[1] - limits[0])), 0, 6))
-        labels = [f"{each:,.{digits}f}" for each in values]
-        svg = bars(title, names, values, labels=labels, limits=limits)
-        return _figure(svg, name)
-    crowd = np.array(curve["counts"], float) / (max(curve["counts"]) or 1)
-    axes = Axes((x[0], x[-1]), limits, title)
-    heights = limits[0] + 0.18 * (limits[1] - limits[0]) * crowd
-    axes.columns(curve["edges"], heights, "crowd").line(x, value)
-    if len(x) <= 12:
-        axes.dots(x, value)
-    marks = None
-    if curve["kind"] == "date":
-        days = x[0] + (x[-1] - x[0]) * np.array([0.1, 0.5, 0.9])
-        marks = [(float(d), str(np.datetime64(int(d), "D"))) for d in days]
-        marks = marks if x[-1] - x[0] < 3 else [(d, text[:7]) for d, text in marks]
-    return _figure(axes.svg(name, label, marks), name)
-
-
 def _unlike(study: Study) -> str:
     title, found = "Rows unlike the training data", study.unlike
     if "why" in found:
-        return _section("unlike", title, _p(found["why"], "note"))
+        return section("unlike", title, paragraph(found["why"], "note"))
     text = (
         f"{found['share']:.1%} of the rows are further from the training rows than 99% of those "
         f"are (residual of the feature map above {found['usual']:.2g})."
@@ -361,33 +265,56 @@ def _unlike(study: Study) -> str:
     head = [*found["names"], "seen", "predicted", "residual"]
     numbers = range(len(head) - 3, len(head))
     rows = [[cut(cell, _CELL) for cell in row] for row in found["rows"]]
-    table = _table([cut(name, _CELL) for name in head], rows, numbers, "table short")
-    return _section("unlike", title, _p(text), table if rows else "")
+    shown = table([cut(name, _CELL) for name in head], rows, numbers, "table short")
+    return section("unlike", title, paragraph(text), shown if rows else "")
 
 
 def _map(study: Study, model: Any) -> str:
     found = study.map
     parts = []
     if "rms" in found:
-        parts.append(_p(
+        parts.append(paragraph(
             f"The feature map computes the kernel with an RMS error of {found['rms']:.1e} of "
             f"k(0), at most {found['limit']:.1e} with 95% confidence; the largest error of 10,000 "
             f"{found['population']} is {found['largest']:.1e}."
         ))  # fmt: skip
     if found["certificate"]:
-        parts.append(_p(f"Proven for all pairs of these rows: at most {found['certificate']}."))
+        parts.append(
+            paragraph(f"Proven for all pairs of these rows: at most {found['certificate']}.")
+        )
     elif found["refusal"]:
-        parts.append(_p(f"Not proven, only estimated: {found['refusal']}.", "note"))
-    parts.append(_p(f"Kernel: {' '.join(str(model.features_.kernel_).split())[:240]}", "note"))
+        parts.append(paragraph(f"Not proven, only estimated: {found['refusal']}.", "note"))
+    parts.append(paragraph(f"{in_words(model.features_.kernel_)}."))
+    parts.append(_lengths(model))
     if found["trials"]:
         rows = [
             [name + "  (chosen)" * chosen, f"{columns:,}", f"{rms:.1e}"]
             for name, columns, rms, chosen in found["trials"]
         ]
-        table = _table(["map", "columns", "RMS error"], rows, (1, 2))
-        reason = _p(found["reason"] + ".", "note")
-        parts.append(f"<details><summary>Maps tried</summary>{reason}{table}</details>")
-    return _section("map", "How exact is the kernel?", *parts)
+        tried = table(["map", "columns", "RMS error"], rows, (1, 2))
+        reason = paragraph(found["reason"] + ".", "note")
+        parts.append(f"<details><summary>Maps tried</summary>{reason}{tried}</details>")
+    return section("map", "How exact is the kernel?", *parts)
+
+
+def _lengths(model: Any) -> str:
+    """The length scales, to open; nothing if there is only one."""
+    d = model.features_.n_features_in_
+    encoder = getattr(model, "encoder_", None)
+    known = getattr(model, "feature_names_in_", [f"column {i}" for i in range(d)])
+    names = [str(name) for name in (known if encoder is None else encoder.get_feature_names_out())]
+    lengths = length_scales(model.features_.kernel_, names)
+    if not lengths:
+        return ""
+    rows = [[name, short(float(f"{length:.3g}"))] for name, length in lengths[:_LENGTHS]]
+    more = f" The {len(lengths) - len(rows)} longest are not shown." * (len(lengths) > len(rows))
+    units = "the scaled columns" if encoder is not None else "the columns"
+    note = paragraph(
+        f"In units of {units}: a short one bends predictions quickly, a long one hardly.{more}",
+        "note",
+    )
+    shown = table(["column", "length scale"], rows, (1,))
+    return f"<details><summary>Length scales</summary>{note}{shown}</details>"
 
 
 def _columns(summary: FitSummary | None, model: Any) -> str:
@@ -395,17 +322,17 @@ def _columns(summary: FitSummary | None, model: Any) -> str:
     inputs = inputs or getattr(getattr(model, "encoder_", None), "report_", ())
     if not inputs:
         why = f"{model.n_features_in_} columns of numbers, used as they are."
-        return _section("columns", "The columns as found", _p(why), wide=True)
+        return section("columns", "The columns as found", paragraph(why), wide=True)
     rows = [
         [each.name, "left out" if each.kind == "drop" else each.kind, f"{each.distinct:,}",
          f"{each.gaps:,}", str(each.outputs), each.why]
         for each in inputs
     ]  # fmt: skip
     head = ["column", "kind", "different values", "gaps", "numbers made of it", "why"]
-    parts = [_table(head, rows, (2, 3, 4))]
+    parts = [table(head, rows, (2, 3, 4))]
     if summary is not None:
-        parts += [_p(note, "note") for note in summary.notes]
-    return _section("columns", "The columns as found", *parts, wide=True)
+        parts += [paragraph(note, "note") for note in summary.notes]
+    return section("columns", "The columns as found", *parts, wide=True)
 
 
 def _usage(summary: FitSummary | None, command: str) -> str:
@@ -420,6 +347,8 @@ print(model.predict(pd.{read}({data!r})))"""
     parts = [f"<pre>{escape(code)}</pre>"]
     commands = [] if summary is None or not summary.command else [summary.command]
     commands += [command] * (command not in commands)
-    parts.append(_p("The commands behind this page:" if len(commands) > 1 else "The command:"))
+    parts.append(
+        paragraph("The commands behind this page:" if len(commands) > 1 else "The command:")
+    )
     parts += [f'<pre class="wrap">{escape(each)}</pre>' for each in commands]
-    return _section("use", "Use it", *parts, wide=True)
+    return section("use", "Use it", *parts, wide=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -22,6 +22,7 @@ from ..data.table_files import is_table_file, open_table, table_of_array
 from ..data.table_source import column_values
 from ..data.tables import arrow
 
+TEST_ROWS = 50_000  # held-out rows that are scored, at most
 _NUMBER_FILES = (".npz", ".svm", ".svmlight", ".libsvm")
 _MAGIC = ((b"PAR1", ".parquet"), (b"\x93NUMPY", ".npy"), (b"PK\x03\x04", ".npz"))
 
@@ -43,6 +44,12 @@ class RowBlock:
         X = self.X.filter(rows) if hasattr(self.X, "filter") else self.X[rows]
         y, weight, key = (None if v is None else v[rows] for v in (self.y, self.weight, self.key))
         return RowBlock(X, y, weight, key)
+
+    def without(self, names: Iterable[str]) -> RowBlock:
+        """The rows without some columns of X; names that a table does not have do not matter."""
+        if not hasattr(self.X, "drop_columns"):
+            return self
+        return replace(self, X=self.X.drop_columns([n for n in names if n in self.X.column_names]))
 
     @staticmethod
     def joined(blocks: Sequence[RowBlock]) -> RowBlock:
@@ -228,6 +235,37 @@ def _of_numbers(path: Path, target: str | None, weight: str | None, key: str | N
             yield RowBlock(block.X, np.asarray(block.y), block.weight)
 
     return RowStream(str(path), count, None, blocks)
+
+
+def collected(blocks: Iterator[RowBlock], limit: int) -> RowBlock:
+    """A random sample of at most `limit` rows, in their order."""
+    rng = np.random.default_rng(0)
+    kept: list[RowBlock] = []
+    keys: list[Any] = []
+    for block in blocks:
+        kept.append(block)
+        keys.append(rng.random(len(block)))
+        if sum(map(len, kept)) > 2 * limit:
+            kept, keys = _smallest(kept, keys, limit)
+    if not kept:
+        raise ValueError("no row is left on one side of the split; give more rows")
+    return _smallest(kept, keys, limit)[0][0]
+
+
+def _smallest(
+    blocks: list[RowBlock], keys: list[Any], limit: int
+) -> tuple[list[RowBlock], list[Any]]:
+    key, joined = np.concatenate(keys), RowBlock.joined(blocks)
+    if len(joined) <= limit:
+        return [joined], [key]
+    chosen = np.zeros(len(key), dtype=bool)
+    chosen[np.argsort(key, kind="stable")[:limit]] = True
+    return [joined.at(chosen)], [key[chosen]]
+
+
+def dropped(kinds: dict[str, str] | None) -> list[str]:
+    """The columns of kind "drop"."""
+    return [name for name, kind in (kinds or {}).items() if kind == "drop"]
 
 
 @contextmanager

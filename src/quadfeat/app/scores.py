@@ -38,37 +38,89 @@ class Score:
         return f"{self.name} {self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
 
-def r2(y: Any, predicted: Any, mean: float, group: Any = None) -> Score:
-    """1 - squared error / squared error of the mean of the training rows."""
+@dataclass(frozen=True, eq=False)
+class RowParts:
+    """A score, and what each row adds to its error: it moves by the sum of `parts` (n,), of mean 0.
+
+    So the difference of two scores of the same rows has the difference of their parts.
+    """
+
+    value: float
+    parts: Floats
+
+
+def r2_parts(y: Any, predicted: Any, mean: Any) -> RowParts:
+    """R2 beside `mean`, a number or one per row."""
     errors, errors_of_mean = np.square(y - predicted), np.square(y - mean)
     total, total_of_mean = float(errors.sum()), float(errors_of_mean.sum())
     if total_of_mean == 0:
-        return Score("R2", np.nan, np.nan, np.nan, 0.0)
-    if total == 0:
-        return Score("R2", 1.0, 1.0, 1.0, 0.0)
-    spread = _spread(errors / total - errors_of_mean / total_of_mean, group)
-    ratio = np.log(total / total_of_mean)
-    high, value, low = (1 - np.exp(ratio + np.array([-1, 0, 1]) * spread)).tolist()
-    return Score("R2", value, low, high, 0.0)
+        return RowParts(np.nan, np.zeros(len(errors)))
+    ratio = total / total_of_mean
+    return RowParts(1 - ratio, ratio * errors_of_mean / total_of_mean - errors / total_of_mean)
 
 
-def auroc(positive: Any, scores: Any, group: Any = None) -> Score:
-    """The chance that a row of the second class has a higher score than one of the first."""
+def auroc_parts(positive: Any, scores: Any, fold: Any = None) -> RowParts:
+    """The AUROC; of several folds, whose scores do not compare, the mean of theirs by rows."""
     positive = np.asarray(positive, dtype=bool)
-    m, n = int(positive.sum()), int((~positive).sum())
-    if not m or not n:
-        return Score("AUROC", np.nan, np.nan, np.nan, 0.5)
+    fold = np.zeros(len(positive), dtype=int) if fold is None else fold
+    values, weights, parts = [], [], np.zeros(len(positive))
+    for number in np.unique(fold):
+        rows = np.flatnonzero(fold == number)
+        m, n = int(positive[rows].sum()), int((~positive[rows]).sum())
+        if m and n:
+            place = _placements(positive[rows], scores[rows])
+            value = float(place[positive[rows]].mean())
+            parts[rows] = len(rows) * (place - value) / np.where(positive[rows], m, n)
+            values.append(value)
+            weights.append(len(rows))
+    if not values:
+        return RowParts(np.nan, parts)
+    return RowParts(float(np.average(values, weights=weights)), parts / sum(weights))
+
+
+def _placements(positive: Any, scores: Any) -> Floats:
+    """The share of rows of the other class that each row is on the right side of."""
     ranks = stats.rankdata(scores)
     place = np.empty(len(ranks))
-    place[positive] = (ranks[positive] - stats.rankdata(scores[positive])) / n
-    place[~positive] = 1 - (ranks[~positive] - stats.rankdata(scores[~positive])) / m
-    value = float(place[positive].mean())
+    place[positive] = (ranks[positive] - stats.rankdata(scores[positive])) / (~positive).sum()
+    place[~positive] = 1 - (ranks[~positive] - stats.rankdata(scores[~positive])) / positive.sum()
+    return place
+
+
+def accuracy_parts(right: Any) -> RowParts:
+    """The share of rows that are predicted right."""
+    right = np.asarray(right, dtype=np.float64)
+    return RowParts(float(right.mean()), (right - right.mean()) / len(right))
+
+
+def paired(a: RowParts, b: RowParts, group: Any = None) -> tuple[float, float, float]:
+    """How much higher a is than b on the same rows, with the ends of its 95% interval."""
+    difference, spread = a.value - b.value, _spread(a.parts - b.parts, group)
+    return difference, difference - spread, difference + spread
+
+
+def r2(y: Any, predicted: Any, mean: Any, group: Any = None) -> Score:
+    """1 - squared error / squared error of the mean of the training rows."""
+    found = r2_parts(y, predicted, mean)
+    if not found.value < 1:  # also nan
+        return Score("R2", found.value, found.value, found.value, 0.0)
+    spread = _spread(found.parts / (1 - found.value), group)
+    low, high = (1 - (1 - found.value) * np.exp([spread, -spread])).tolist()
+    return Score("R2", found.value, low, high, 0.0)
+
+
+def auroc(positive: Any, scores: Any, group: Any = None, fold: Any = None) -> Score:
+    """The chance that a row of the second class has a higher score than one of the first."""
+    found = auroc_parts(positive, scores, fold)
+    value = found.value
     if value in (0.0, 1.0):
-        edge = 3 / min(m, n)  # the rule of three
+        edge = 3 / min(int(np.sum(positive)), int(np.sum(~np.asarray(positive, dtype=bool))))
+        # the rule of three
         low, high = (max(0.0, 1 - edge), 1.0) if value else (0.0, min(1.0, edge))
         return Score("AUROC", value, low, high, 0.5)
-    part = (place - value) / np.where(positive, m, n)
-    spread = _spread(part, group) / (value * (1 - value))
+    if np.isnan(value):
+        return Score("AUROC", value, value, value, 0.5)
+    spread = _spread(found.parts, group) / (value * (1 - value))
     logit = np.log(value / (1 - value))
     low, high = (float(1 / (1 + np.exp(-(logit + sign * spread)))) for sign in (-1, 1))
     return Score("AUROC", value, low, high, 0.5)
@@ -76,11 +128,11 @@ def auroc(positive: Any, scores: Any, group: Any = None) -> Score:
 
 def accuracy(right: Any, chance: float, group: Any = None) -> Score:
     """The share of rows that are predicted right; `chance` is that of the most frequent class."""
-    right = np.asarray(right, dtype=np.float64)
-    n, value = float(len(right)), float(right.mean())
+    found = accuracy_parts(right)
+    n, value = float(len(found.parts)), found.value
     z = float(stats.norm.ppf((1 + _CONFIDENCE) / 2))
     if group is not None and 0 < value < 1:  # as many rows as would have the same standard error
-        spread = _spread((right - value) / n, group) / z
+        spread = _spread(found.parts, group) / z
         n = value * (1 - value) / spread**2 if spread > 0 else n
     middle = (value + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(value * (1 - value) / n + z**2 / (4 * n**2))

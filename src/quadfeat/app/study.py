@@ -11,6 +11,8 @@ import numpy as np
 from scipy import sparse, stats
 
 from ..data.frame import frame
+from .curves import curves, position_of
+from .predictions import encoded_rows, predictions
 from .rows import RowBlock
 from .scores import Score, accuracy, auroc, r2
 
@@ -18,7 +20,6 @@ _LEVELS = (0.5, 0.8, 0.9, 0.95)  # of intervals whose coverage is counted
 _BINS = 10
 _POINTS = 400  # rows drawn one by one, at most
 _MOST_CLASSES = 10
-_CURVES, _CURVE_ROWS, _GRID, _CATEGORIES = 6, 100, 24, 8
 _DEVIATION_ROWS = 5000  # rows whose deviations and residuals are computed, at most
 _MAP_ROWS = 1000
 _UNLIKE = 5  # rows listed
@@ -36,7 +37,8 @@ class Study:
     score, more_scores : on these rows
     calibration : bins of predictions beside what was seen, and the coverage of intervals
     errors : histogram of residuals, or confusion of classes
-    curves : one per column that matters: mean prediction with the column set to each value
+    curves : one per column that matters: the mean prediction with the column set to each value, or
+        its effect with deviations
     curve_label : str, what curves show
     map : errors of the kernel: RMS with its limit, largest, certificate or why there is none
     unlike : rows unlike the training rows, or why they are not known
@@ -52,26 +54,6 @@ class Study:
     curve_label: str
     map: dict[str, Any]
     unlike: dict[str, Any]
-
-
-def predictions(model: Any, X: Any) -> Any:
-    """Predictions, or probabilities of classes (n, k); of a squared hinge, scores as these."""
-    if not hasattr(model, "classes_"):
-        return model.predict(X)
-    if hasattr(model, "predict_proba"):
-        return model.predict_proba(X)
-    scores = model.decision_function(X)
-    if scores.ndim == 1:
-        scores = np.column_stack([-scores, scores]) / 2
-    shares = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return shares / shares.sum(axis=1, keepdims=True)
-
-
-def encoded_rows(model: Any, X: Any) -> Any:
-    """Rows as the feature map of a model takes them."""
-    if hasattr(model, "encoder_"):
-        return model.encoder_.encode(X)[0]
-    return frame(X).numbers() if hasattr(X, "filter") else X
 
 
 def study(
@@ -96,7 +78,7 @@ def study(
         else:
             calibration, errors = _reliability(block.y, predicted, classes)
         score, more = _scores(block, predicted, classes)
-        curves, label = _curves(model, block, names, predicted)
+        found, label = curves(model, block, names, predicted)
         return Study(
             rows,
             len(block),
@@ -104,7 +86,7 @@ def study(
             more,
             calibration,
             errors,
-            curves,
+            found,
             label,
             _map(model, block),
             _unlike(model, block, predicted, names, usual),
@@ -191,88 +173,6 @@ def _reliability(y: Any, predicted: Any, classes: Any) -> tuple[dict[str, Any], 
     }
 
 
-def _curves(
-    model: Any, block: RowBlock, names: Sequence[str], predicted: Any
-) -> tuple[tuple[dict[str, Any], ...], str]:
-    """Partial dependence (Friedman, 2001) on the first columns of `names`, of some rows."""
-    classes = getattr(model, "classes_", None)
-    target, label = None, "mean prediction"
-    if classes is not None:
-        target = 1 if len(classes) == 2 else int(np.argmax(predicted.sum(axis=0)))
-        label = f"probability of {classes[target]!s}"
-    if sparse.issparse(block.X) or not names:
-        return (), label
-    table = frame(block.X)
-    rows = np.random.default_rng(0).permutation(len(block))[:_CURVE_ROWS]
-    curves = []
-    for name in names[:_CURVES]:
-        position = _position(table.names, name)
-        kind, number = _as_drawn(table.column(table.names[position]))
-        values: list[Any] = _categories(number) if kind == "category" else _grid(number)
-        if len(values) < 2:
-            continue
-        X = _with_column(block.X, rows, position, np.repeat([i for i, _ in values], len(rows)))
-        every = predictions(model, X)
-        every = every if target is None else every[:, target]
-        means = every.reshape(len(values), len(rows)).mean(axis=1)
-        x = [each for _, each in values]
-        curves.append({"name": name, "kind": kind, "x": x, "value": means.tolist()})
-        if kind != "category":
-            known = number.values[~number.gaps]
-            counts, edges = np.histogram(known, bins=_GRID, range=(x[0], x[-1]))
-            curves[-1] |= {"counts": counts.tolist(), "edges": edges.tolist()}
-    return tuple(curves), label
-
-
-def _position(names: Sequence[str], name: str) -> int:
-    """Where a column is; columns without names are called "column 3"."""
-    return names.index(name) if name in names else int(name.rpartition(" ")[2])
-
-
-def _as_drawn(column: Any) -> tuple[str, Any]:
-    """How a column is drawn, and its values: numbers, dates as days, or texts."""
-    if column.kind == "date":
-        return "date", column.as_number()
-    if column.kind != "text":
-        return "number", column
-    for kind, converted in (("number", column.as_number()), ("date", column.as_date())):
-        if converted.gaps.sum() == column.gaps.sum():
-            return kind, converted.as_number()
-    return "category", column
-
-
-def _grid(column: Any) -> list[tuple[int, float]]:
-    """Values from small to large, all or evenly spaced ones, each with a row that has it."""
-    known = np.flatnonzero(~column.gaps)
-    order = known[np.argsort(column.values[known], kind="stable")]
-    ordered = column.values[order]
-    distinct = np.unique(ordered)
-    if len(distinct) > _GRID:
-        low, high = np.quantile(ordered, [0.01, 0.99])
-        places = np.searchsorted(ordered, np.linspace(low, high, _GRID))
-        distinct = np.unique(ordered[np.minimum(places, len(order) - 1)])
-    rows = order[np.searchsorted(ordered, distinct)]
-    return [(int(row), float(x)) for row, x in zip(rows, distinct, strict=True)]
-
-
-def _categories(column: Any) -> list[tuple[int, str]]:
-    """The most frequent texts, each with a row that has it."""
-    codes, first, counts = np.unique(column.values, return_index=True, return_counts=True)
-    order = np.argsort(-counts, kind="stable")[:_CATEGORIES]
-    return [(int(first[i]), "(gap)" if codes[i] < 0 else column.texts[codes[i]]) for i in order]
-
-
-def _with_column(X: Any, rows: Any, position: int, at: Any) -> Any:
-    """Copies of `rows`, one after the other, whose column has the values of the rows `at`."""
-    repeated = np.tile(rows, len(at) // len(rows))
-    if hasattr(X, "filter"):
-        values = X.column(position).take(at)
-        return X.take(repeated).set_column(position, X.column_names[position], values)
-    out = X[repeated]
-    out[:, position] = X[at, position]
-    return out
-
-
 def _map(model: Any, block: RowBlock) -> dict[str, Any]:
     """The error of the kernel on pairs of rows: an estimate, and a proof where there is one."""
     X = encoded_rows(model, block.at(_drawn(block, _MAP_ROWS)).X)
@@ -332,7 +232,7 @@ def _unlike(
     order = np.argsort(-residuals, kind="stable")[:_UNLIKE]
     order = order[residuals[order] > usual]
     table = None if sparse.issparse(block.X) else frame(block.X)
-    shown = [] if table is None else [_position(table.names, name) for name in names[:4]]
+    shown = [] if table is None else [position_of(table.names, name) for name in names[:4]]
     columns = [] if table is None else [table.column(table.names[i]).at(order) for i in shown]
     classes = getattr(model, "classes_", None)
     guess = predicted if classes is None else classes[np.argmax(predicted, axis=1)]
@@ -354,7 +254,9 @@ def _shown(column: Any, row: int) -> str:
     value = column.values[row]
     if column.kind == "text":
         return str(column.texts[value])
-    return str(value)[:16].replace("T", " ") if column.kind == "date" else _plain(value)
+    if column.kind == "date":
+        return str(value)[:16].replace("T", " ").removesuffix(" 00:00")
+    return _plain(value)
 
 
 def _plain(value: Any) -> str:

@@ -46,6 +46,7 @@ class FitSummary:
     split : how rows were asked to be held out: "test", "group", "time"; and "weight"
     fingerprint : str, of the rows, by which `quadfeat report` knows the file again
     learning : (rows, score) of refits on fewer rows; empty if not measured
+    widths : (columns of features, score) of refits on the same rows; empty if not measured
     usual_residual : the residual of the map that 99% of training rows are below, or None
     """
 
@@ -77,6 +78,7 @@ class FitSummary:
     split: dict[str, str] = field(default_factory=dict)
     fingerprint: str = ""
     learning: tuple[tuple[int, float], ...] = ()
+    widths: tuple[tuple[int, float], ...] = ()
     usual_residual: float | None = None
 
     @property
@@ -117,6 +119,7 @@ class FitSummary:
             "importances": tuple((name, share) for name, share in record["importances"]),
             "notes": tuple(record["notes"]),
             "learning": tuple((rows, score) for rows, score in record.get("learning", ())),
+            "widths": tuple((width, score) for width, score in record.get("widths", ())),
         }
         return cls(**{**record, **parts})
 

@@ -14,28 +14,24 @@ import numpy as np
 from scipy import sparse
 
 from ..data.checkpoint import Checkpoint
-from ..data.column_kinds import KINDS, plain_report
-from ..data.encoder import TableEncoder
-from ..data.encoder_targets import is_labels
+from ..data.column_kinds import plain_report
 from ..data.frame import frame
 from ..data.table_source import TableBlocks
-from ..maps.chooser import KernelFeatures
 from ..models.base import fit_keeping_checkpoint
 from ..models.classifier import KernelClassifier
 from ..models.regressor import KernelRegressor
 from . import baselines
+from .contenders import default_width, encoder_for, untrained
 from .holdout import HoldOut, hold_out
-from .rows import RowBlock, RowStream, open_rows
+from .kernel_words import in_words
+from .predictions import encoded_rows, predictions
+from .rows import TEST_ROWS, RowBlock, RowStream, collected, dropped, open_rows
 from .scores import Score, accuracy, auroc, r2
-from .study import encoded_rows, predictions
 from .summary import Contender, FitSummary
+from .targets import is_classification
 
 _BASELINE_ROWS = 50_000  # training rows of the baselines, at most
-TEST_ROWS = 50_000
-_SCALING_ROWS = 2000  # to learn from and to validate on, where scaling is chosen
-_SCALING_WIDTH = 128
 _MAP_ROWS = 2000
-_MOST_CLASSES = 1000
 
 
 @dataclass(frozen=True)
@@ -46,7 +42,7 @@ class TrainOptions:
     ----------
     target, weight : columns of the file, or None
     task : "auto", "regression" or "classification"
-    width : int, columns of features
+    width : int, columns of features; None for the default of the task
     loss : "auto" or "ridge", or for classes "squared_hinge" or "logistic"
     alpha : the penalty, or "auto"
     checkpoint : file to resume from, or None
@@ -59,7 +55,7 @@ class TrainOptions:
     target: str | None
     weight: str | None = None
     task: str = "auto"
-    width: int = 1024
+    width: int | None = None
     loss: str = "auto"
     alpha: Any = "auto"
     checkpoint: Path | None = None
@@ -92,19 +88,6 @@ class Trained:
     judge: Judge
 
 
-def column_kinds(given: Sequence[str] | None) -> dict[str, str] | None:
-    """COLUMN=KIND, ... as a dict; None if there are none."""
-    if not given:
-        return None
-    kinds = {}
-    for each in given:
-        name, equals, kind = each.rpartition("=")
-        if not equals or kind not in KINDS:
-            raise ValueError(f"--kind {each} must be COLUMN=KIND with a kind of {', '.join(KINDS)}")
-        kinds[name] = kind
-    return kinds
-
-
 def train(path: Path, options: TrainOptions, command: str = "") -> Trained:
     """A model of a file, scored on rows that it was not fitted to."""
     began = time.perf_counter()
@@ -114,14 +97,20 @@ def train(path: Path, options: TrainOptions, command: str = "") -> Trained:
     some = collected(split.train(), _BASELINE_ROWS)
     if len(some) < 2:
         raise ValueError(f"{path} has {len(some)} rows to learn from; give at least 2, better 100")
-    classes = _is_classification(options, some, path)
-    model = _model(options, classes)
-    notes = []
-    if _can_scale(some) and options.kinds is None and len(some) >= 20:
-        if _scaling_helps(some, classes, options):
-            model.set_params(encoder=TableEncoder())
-    elif options.kinds is not None:
-        model.set_params(encoder=TableEncoder(columns=options.kinds))
+    classes = is_classification(some.y, options.task, options.target or "y", path)
+    if not classes and options.loss not in ("auto", "ridge"):
+        raise ValueError(f"loss={options.loss!r} is for classes, and this target is a number")
+    loss: dict[str, Any] = {"loss": options.loss} if classes else {}
+    model = untrained(
+        options.width or default_width(classes=classes),
+        classes=classes,
+        encoder=encoder_for(some, options.kinds, classes=classes),
+        alpha=options.alpha,
+        checkpoint=options.checkpoint,
+        verbose=options.verbose,
+        **loss,
+    )
+    notes: list[str] = []
     started = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -150,9 +139,9 @@ def train(path: Path, options: TrainOptions, command: str = "") -> Trained:
         inputs=_inputs(model, some),
         score=judge.score(predicted),
         more_scores=judge.more(predicted),
-        contenders=tuple(judge.contenders(some)) if options.compared else (),
+        contenders=tuple(judge.contenders(dropped(options.kinds))) if options.compared else (),
         importances=_importances(model, stream),
-        kernel=" ".join(str(model.features_.kernel_).split())[:200],
+        kernel=in_words(model.features_.kernel_),
         map=type(getattr(model.features_, "map_", model.features_)).__name__,
         n_columns=model.features_.n_columns_,
         alpha=float(model.alpha_),
@@ -172,71 +161,6 @@ def _is_told(warning: Any) -> bool:
     return issubclass(warning.category, UserWarning) and "feature names" not in str(warning.message)
 
 
-def collected(blocks: Iterator[RowBlock], limit: int) -> RowBlock:
-    """A random sample of at most `limit` rows, in their order."""
-    rng = np.random.default_rng(0)
-    kept: list[RowBlock] = []
-    keys: list[Any] = []
-    for block in blocks:
-        kept.append(block)
-        keys.append(rng.random(len(block)))
-        if sum(map(len, kept)) > 2 * limit:
-            kept, keys = _smallest(kept, keys, limit)
-    if not kept:
-        raise ValueError("no row is left on one side of the split; give more rows")
-    return _smallest(kept, keys, limit)[0][0]
-
-
-def _smallest(
-    blocks: list[RowBlock], keys: list[Any], limit: int
-) -> tuple[list[RowBlock], list[Any]]:
-    key, joined = np.concatenate(keys), RowBlock.joined(blocks)
-    if len(joined) <= limit:
-        return [joined], [key]
-    chosen = np.zeros(len(key), dtype=bool)
-    chosen[np.argsort(key, kind="stable")[:limit]] = True
-    return [joined.at(chosen)], [key[chosen]]
-
-
-def _is_classification(options: TrainOptions, some: RowBlock, path: Path) -> bool:
-    labels = is_labels(some.y)
-    classes = labels if options.task == "auto" else options.task == "classification"
-    target = options.target or "y"
-    if not classes:
-        if options.loss not in ("auto", "ridge"):
-            raise ValueError(f"loss={options.loss!r} is for classes, and this target is a number")
-        if some.y.dtype.kind not in "biuf":
-            raise ValueError(
-                f"the target {target!r} of {path} has text such as {str(some.y[0])!r}, which is no "
-                f"number; leave out --task regression"
-            )
-        return False
-    n_classes = len(np.unique(some.y))
-    if n_classes == 1:
-        raise ValueError(
-            f"every row has the target {some.y[0].item()!r}, so there is nothing to learn; name "
-            f"another column by --target"
-        )
-    if n_classes > _MOST_CLASSES or n_classes > max(2, len(some) // 2):
-        raise ValueError(
-            f"the target {target!r} has {n_classes:,} different values in {len(some):,} rows, too "
-            f"many for classes; name another column, or use --task regression for numbers"
-        )
-    return True
-
-
-def _model(options: TrainOptions, classes: bool) -> Any:
-    features = KernelFeatures(n_components=options.width, random_state=0)
-    common: dict[str, Any] = {
-        "alpha": options.alpha,
-        "checkpoint": options.checkpoint,
-        "verbose": options.verbose,
-    }
-    if classes:
-        return KernelClassifier(features, loss=options.loss, **common)
-    return KernelRegressor(features, **common)
-
-
 def _blocks_of(split: HoldOut, some: RowBlock, *, encoded: bool) -> Any:
     """The training rows, for `fit`: as tables, or as a function that returns blocks of numbers."""
     weighted = some.weight is not None
@@ -253,46 +177,6 @@ def _blocks_of(split: HoldOut, some: RowBlock, *, encoded: bool) -> Any:
             yield (block.X, block.y, block.weight) if weighted else (block.X, block.y)
 
     return blocks
-
-
-def _can_scale(some: RowBlock) -> bool:
-    """Whether the table is numbers without gaps, which models take as they are."""
-    return not sparse.issparse(some.X) and frame(some.X).is_numeric()
-
-
-def _scaling_helps(some: RowBlock, classes: bool, options: TrainOptions) -> bool:
-    """Whether validation rows are predicted better with scaled columns, by a small model."""
-    order = np.random.default_rng(1).permutation(len(some))
-    n = min(_SCALING_ROWS, (2 * len(some)) // 3)
-    chosen = [np.zeros(len(some), dtype=bool) for _ in range(2)]
-    chosen[0][order[:n]] = True
-    chosen[1][order[n : 2 * n]] = True
-    train, validation = (some.at(rows) for rows in chosen)
-    if classes and len(np.unique(train.y)) < 2:
-        return True
-    losses = []
-    for encoder in (None, TableEncoder()):
-        kind: Any = KernelClassifier if classes else KernelRegressor
-        options_of_loss = {"loss": "ridge"} if classes else {}
-        features = KernelFeatures(n_components=_SCALING_WIDTH, random_state=0)
-        model = kind(features, encoder=encoder, **options_of_loss)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                model.fit(train.X, train.y, train.weight)
-                if classes:
-                    codes = np.searchsorted(model.classes_, validation.y)
-                    known = np.isin(validation.y, model.classes_)
-                    shares = model.predict_proba(validation.X)[known]
-                    picked = shares[np.arange(len(shares)), codes[known]]
-                    losses.append(-float(np.log(np.maximum(picked, 1e-12)).mean()))
-                else:
-                    losses.append(
-                        float(np.square(model.predict(validation.X) - validation.y).mean())
-                    )
-        except ValueError:
-            losses.append(np.inf)
-    return losses[1] < losses[0]
 
 
 class Judge:
@@ -344,8 +228,10 @@ class Judge:
         loss = -float(np.log(np.maximum(picked, 1e-12)).mean()) if len(picked) else np.nan
         return {"accuracy": float(right.mean()), "log loss": loss}
 
-    def contenders(self, some: RowBlock) -> Iterator[Contender]:
+    def contenders(self, left_out: Sequence[str] = ()) -> Iterator[Contender]:
+        """The mean, a linear model and gradient boosting, without some columns."""
         n = len(self._test)
+        some, test = (block.without(left_out) for block in (self._some, self._test))
         if self._classes:
             flat = np.tile((self._labels == self._majority).astype(float), (n, 1))
             yield Contender(baselines.MAJORITY, self.score(flat), 0.0)
@@ -359,7 +245,7 @@ class Judge:
                 fitted = partial(build, some.X, some.y, some.weight, classes=self._classes)
                 predict, seconds = baselines.timed(fitted)
                 if predict is not None:
-                    yield Contender(name, self.score(predict(self._test.X)), seconds)
+                    yield Contender(name, self.score(predict(test.X)), seconds)
             except ValueError:  # of scikit-learn, for data that only ours takes
                 continue
 

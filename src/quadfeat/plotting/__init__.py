@@ -5,11 +5,13 @@ functions that draw, so that the library works without it.
 
 - `style`: the style of each map, and the figure, axes, legend, SVG and PNG of all pictures.
 - `displays`: `CompareDisplay` and `ErrorDisplay`, in scikit-learn's convention.
+- `comparison`: `comparison_figure`, contenders on one table.
 - `effects`: `EffectsDisplay`, the effects of a model.
 - `front`: one line in front of its peers, with names at the ends of the lines.
 - `vector`: small figures as SVG text, whose colours are those of the page they are in.
 """
 
+from .comparison import comparison_figure
 from .displays import CompareDisplay, ErrorDisplay
 from .effects import EffectsDisplay
 from .style import (
@@ -31,6 +33,7 @@ __all__ = [
     "EffectsDisplay",
     "ErrorDisplay",
     "banded",
+    "comparison_figure",
     "curve",
     "figure",
     "legend_below",

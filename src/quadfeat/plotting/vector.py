@@ -174,7 +174,8 @@ def bars(
     ----------
     ranges : intervals around the values
     labels : what is written at the right, by default the values
-    limits : where bars begin, and the value at the right; by default 0 and the largest
+    limits : the values at the left and at the right; by default 0 and the largest. Bars begin at
+        0, or at the left if 0 is outside
     front : how many bars have the colour of what matters; by default all
     """
     names = [cut(name, _NAME) for name in names]
@@ -185,6 +186,7 @@ def bars(
         ends = [0.0, *values, *(end for pair in ranges or () for end in pair)]
         limits = 0.0, max(end for end in ends if np.isfinite(end))
     low, high = limits
+    start = 0.0 if low <= 0 <= high else low
     width = _WIDTH - room - right
     step, parts = 27.0, []
 
@@ -194,7 +196,7 @@ def bars(
 
     for i, (name, value) in enumerate(zip(names, values, strict=True)):
         top = 6 + i * step
-        a, b = at(low), at(value)
+        a, b = sorted((at(start), at(value)))
         kind = "bar front" if front is None or i < front else "bar"
         parts.append(_text(room - 8, top + 14, name, "end"))
         parts.append(
@@ -210,7 +212,7 @@ def bars(
             )
         parts.append(_text(_WIDTH - right + 8, top + 14, written[i], "start"))
     height = 10 + step * len(names)
-    parts.append(f'<path class="axis" d="M{at(low):.1f},2V{height - 4:.1f}"/>')
+    parts.append(f'<path class="axis" d="M{at(start):.1f},2V{height - 4:.1f}"/>')
     return _document(title, _WIDTH, height, parts)
 
 

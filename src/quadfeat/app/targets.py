@@ -1,0 +1,41 @@
+"""What is predicted: a number or a class, and targets that are neither."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..data.encoder_targets import is_labels
+
+_MOST_CLASSES = 1000
+
+
+def is_classification(y: Any, task: str, target: str, data: Any) -> bool:
+    """Whether targets are classes; a ValueError for those that cannot be learned.
+
+    Parameters
+    ----------
+    y : array (n,)
+    task : "auto", "regression" or "classification"
+    target, data : names, for messages
+    """
+    if not (is_labels(y) if task == "auto" else task == "classification"):
+        if y.dtype.kind not in "biuf":
+            raise ValueError(
+                f"the target {target!r} of {data} has text such as {str(y[0])!r}, which is no "
+                f"number; leave out --task regression"
+            )
+        return False
+    n_classes = len(np.unique(y))
+    if n_classes == 1:
+        raise ValueError(
+            f"every row has the target {y[0].item()!r}, so there is nothing to learn; name "
+            f"another column by --target"
+        )
+    if n_classes > _MOST_CLASSES or n_classes > max(2, len(y) // 2):
+        raise ValueError(
+            f"the target {target!r} has {n_classes:,} different values in {len(y):,} rows, too "
+            f"many for classes; name another column, or use --task regression for numbers"
+        )
+    return True
