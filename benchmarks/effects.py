@@ -1,15 +1,16 @@
 """Sparse ANOVA models with learned subsets: what they find, how long they take, how good they are.
 
     python benchmarks/effects.py [--peers PYTHON] [--parts NAME ...] [--sets NAME ...]
-        [--splits S ...] [--draws 20] [--rows 1000000] [--out FOLDER]
+        [--splits S ...] [--models NAME ...] [--draws 20] [--rows 1000000] [--out FOLDER]
 
 Parts: `friedman` (subsets of friedman1 with 100 columns, and of a product of three), `peers`
-(beside EBM and pyGAM at their defaults, up to 4,000 training rows), `rows` (time and memory of a
-million rows and 20 pairs), `bands` (coverage of the bands of an additive function), `sobol` (shares
-of the Ishigami and g-functions). Peers run by the interpreter that `--peers` names, with
-`interpret` and `pygam` installed; without it they are left out. Records (JSON lines) are written as
-they are made; cells of `peers` with a record are not run again. Prints beside each figure that was
-asked for the one that was measured.
+(beside EBM and pyGAM at their defaults, and pyGAM with its search for a penalty, up to 4,000
+training rows), `rows` (time and memory of a million rows and 20 pairs), `bands` (coverage of the
+bands of an additive function, of a regression and of two classes), `sobol` (shares of the Ishigami
+and g-functions), `phases` (what part of a fit chooses the kernel). Peers run by the interpreter
+that `--peers` names, with `interpret` and `pygam` installed; without it they are left out. Records
+(JSON lines) are written as they are made; cells of `peers` with a record are not run again. Prints
+beside each figure that was asked for the one that was measured.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from effects_cell import MODELS
+from effects_cell import MODELS, ROWS, quadfeat
+from sklearn.base import clone
 from sklearn.datasets import make_friedman1
+from tables_cell import CLASSES, split
 
 import quadfeat as qf
 
@@ -43,7 +46,7 @@ SETS = (
     "breast_cancer",
     "powerplant",
 )
-PARTS = ("friedman", "bands", "sobol", "rows", "peers")
+PARTS = ("friedman", "bands", "sobol", "rows", "peers", "phases")
 
 
 def model(n_components: int = 512, **options: Any) -> qf.KernelRegressor:
@@ -72,23 +75,44 @@ def friedman(options: argparse.Namespace) -> list[Record]:
 
 def bands(options: argparse.Namespace) -> list[Record]:
     """Shares of points at which the bands of 95% hold the true effects."""
-    records = []
-    for draw in range(options.draws):
-        rng = np.random.default_rng(draw)
-        X = rng.uniform(size=(3000, 6))
-        X[:, 1] = 0.5 * X[:, 0] + 0.5 * X[:, 1]
-        parts = np.column_stack(
-            [np.sin(6 * X[:, 0]), 4 * (X[:, 1] - 0.5) ** 2, X[:, 2], np.exp(X[:, 3])]
-        )
+    return [
+        _covered(draw, kind) for kind in ("regression", "logistic") for draw in range(options.draws)
+    ]
+
+
+def _covered(draw: int, kind: str) -> Record:
+    rng = np.random.default_rng(draw)
+    X = rng.uniform(size=(3000, 6))
+    X[:, 1] = 0.5 * X[:, 0] + 0.5 * X[:, 1]
+    parts = np.column_stack(
+        [np.sin(6 * X[:, 0]), 4 * (X[:, 1] - 0.5) ** 2, X[:, 2], np.exp(X[:, 3])]
+    )
+    truth = parts - parts.mean(axis=0)
+    kernel = qf.Anova(qf.Gaussian("learned"), subsets="learned", order=1)
+    features = qf.HermiteMercer(kernel, n_components=256)
+    if kind == "regression":
         y = parts.sum(axis=1) + 0.5 * rng.normal(size=len(X))
-        fitted = model(256, order=1).fit(X, y)
-        value, spread = fitted.effects(X, return_std=True)
-        truth = parts - parts.mean(axis=0)
-        where = [fitted.effects_.subsets.index((i,)) for i in range(4)]
-        inside = np.abs(value[:, where] - truth) <= 1.96 * spread[:, where]
-        sums = np.abs(value.sum(axis=1) + fitted.effects_.intercept - fitted.predict(X)).max()
-        records.append({"draw": draw, "inside": float(inside.mean()), "sum": float(sums)})
-    return records
+        fitted: Any = qf.KernelRegressor(features).fit(X, y)
+        score = fitted.predict(X)
+    else:
+        truth *= 2
+        chance = 1 / (1 + np.exp(-truth.sum(axis=1)))
+        fitted = qf.KernelClassifier(features, loss="logistic").fit(
+            X, rng.uniform(size=3000) < chance
+        )
+        score = fitted.decision_function(X)
+    value, spread = fitted.effects(X, return_std=True)
+    where = {s[0]: i for i, s in enumerate(fitted.effects_.subsets)}
+    # A true effect that was not found has no band, and is not inside it.
+    inside = [
+        np.mean(np.abs(value[:, where[i]] - truth[:, i]) <= 1.96 * spread[:, where[i]])
+        if i in where
+        else 0.0
+        for i in range(4)
+    ]
+    sums = np.abs(value.sum(axis=1) + fitted.effects_.intercept - score).max()
+    record = {"draw": draw, "kind": kind, "all_found": set(range(4)) <= set(where)}
+    return record | {"inside": float(np.mean(inside)), "sum": float(sums)}
 
 
 def sobol(options: argparse.Namespace) -> list[Record]:
@@ -145,11 +169,12 @@ def one_fit(n: int) -> Record:
             yield X, y + rng.normal(size=len(X))
 
     kernel = qf.Anova(qf.Gaussian("learned"), [[i] for i in range(10)] + [list(p) for p in pairs])
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), time.process_time()
     fitted = qf.KernelRegressor(qf.HermiteMercer(kernel, n_components=1024)).fit(blocks)
-    seconds = time.perf_counter() - start
+    seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    return {"n": n, "time": seconds, "memory": memory, "noise": float(fitted.noise_)}
+    record = {"n": n, "time": seconds, "cpu": cpu, "memory": memory}
+    return record | {"noise": float(fitted.noise_)}
 
 
 # --- how good it is -------------------------------------------------------------------------------
@@ -161,8 +186,8 @@ def peers(options: argparse.Namespace) -> list[Record]:
     with path.open("a") as file:
         for split in options.splits:
             for name in options.sets:
-                for kind in MODELS:
-                    python = sys.executable if kind == "quadfeat" else options.peers
+                for kind in options.models:
+                    python = sys.executable if "quadfeat" in kind else options.peers
                     if python is None or (name, split, kind) in finished:
                         continue
                     cell = {"set": name, "split": split, "model": kind}
@@ -182,6 +207,30 @@ def peers(options: argparse.Namespace) -> list[Record]:
     return records
 
 
+def phases(options: argparse.Namespace) -> list[Record]:
+    """CPU time of a fit: all of it, with the kernel it chose given, and of one smooth family."""
+    records = []
+    for name in options.sets:
+        X, y, _, _ = split(name, 0)
+        X, y = X[:ROWS], y[:ROWS]
+        classes = name in CLASSES
+
+        def seconds(model: Any, X: Any = X, y: Any = y) -> float:
+            start = time.process_time()
+            model.fit(X, y)
+            return time.process_time() - start
+
+        whole = quadfeat(classes)
+        record = {"set": name, "whole": seconds(whole)}
+        given = clone(whole)
+        given.set_params(features__kernel=whole.features_.kernel_)
+        record["given kernel"] = seconds(given)
+        kernel = qf.Anova(qf.Gaussian("learned"), order=1)
+        smooth = clone(whole).set_params(features=qf.HermiteMercer(kernel, n_components=256))
+        records.append(record | {"smooth main effects": seconds(smooth)})
+    return records
+
+
 # --- asked and measured ---------------------------------------------------------------------------
 def report(part: str, records: list[Record]) -> list[str]:
     """Lines of what was asked for and what was measured."""
@@ -193,12 +242,18 @@ def report(part: str, records: list[Record]) -> list[str]:
             f"a product of three columns, order=3 | found | {records[-1]['triple']}",
         ]
     if part == "bands":
-        inside = [r["inside"] for r in records]
-        return [
-            f"bands of 95% hold the truth | 90-99% of points | {np.mean(inside):.1%} of the points "
-            f"of {len(inside)} draws ({min(inside):.0%} to {max(inside):.0%})",
-            f"effects add up to the prediction | 1e-9 | {max(r['sum'] for r in records):.1e}",
-        ]
+        lines = []
+        for kind in dict.fromkeys(r["kind"] for r in records):
+            some = [r for r in records if r["kind"] == kind]
+            inside = [r["inside"] for r in some]
+            found = [r["inside"] for r in some if r["all_found"]]
+            lines.append(
+                f"bands of 95% hold the truth, {kind} | 90-99% of points | {np.mean(inside):.1%} "
+                f"of the points of {len(inside)} draws ({min(inside):.0%} to {max(inside):.0%}); "
+                f"{np.mean(found):.1%} in the {len(found)} in which no effect was missed"
+            )
+        largest = max(r["sum"] for r in records)
+        return [*lines, f"effects add up to the prediction | 1e-9 | {largest:.1e}"]
     if part == "sobol":
         return [
             f"{r['function']}: shares less Sobol indices | 0.03 | {r['largest']:.4f}"
@@ -206,35 +261,57 @@ def report(part: str, records: list[Record]) -> list[str]:
         ]
     if part == "rows":
         return [
-            f"{r['n']:,} rows x 10, 20 pairs | 90 s, 2 GB | {r['time']:.1f} s, {r['memory']:.2f} GB"
+            f"{r['n']:,} rows x 10, 20 pairs | 90 s, 2 GB | {r['time']:.1f} s "
+            f"({r['cpu']:.1f} CPU s), {r['memory']:.2f} GB"
+            for r in records
+        ]
+    if part == "phases":
+        return [
+            f"{r['set']}: fit, CPU s | | {r['whole']:.2f}; with the kernel given "
+            f"{r['given kernel']:.2f}; smooth main effects only {r['smooth main effects']:.2f}"
             for r in records
         ]
     return _report_peers(records)
 
 
+# Models that are compared, and what was asked for.
+PAIRS = {
+    ("quadfeat", "EBM"): "5 within 2%, 2 better, 10x faster",
+    ("quadfeat", "pyGAM"): "better and faster on all",
+    ("quadfeat", "pyGAM, searched"): "",
+    ("quadfeat, order=1", "pyGAM"): "",
+    ("quadfeat, order=1", "pyGAM, searched"): "",
+}
+
+
 def _report_peers(records: list[Record]) -> list[str]:
-    lines, ratios = [], dict[str, list[float]]()
     by = {(r["set"], r["split"], r["model"]): r for r in records if "failed" not in r}
-    for name in dict.fromkeys(r["set"] for r in records):
-        for peer in ("EBM", "pyGAM"):
-            both = [s for n, s, m in by if n == name and m == peer and (name, s, "quadfeat") in by]
+    names = list(dict.fromkeys(r["set"] for r in records))
+    lines = []
+    for (model, peer), asked in PAIRS.items():
+        ratios, speeds = [], []
+        for name in names:
+            both = [s for n, s, m in by if n == name and m == peer and (name, s, model) in by]
             if not both:
                 continue
-            mine, other = ([by[name, s, m] for s in both] for m in ("quadfeat", peer))
+            mine, other = ([by[name, s, m] for s in both] for m in (model, peer))
             metric = "rmse" if "rmse" in mine[0] else "log_loss"
             errors = [float(np.mean([r[metric] for r in each])) for each in (mine, other)]
             times = [float(np.mean([r["fit_cpu"] for r in each])) for each in (mine, other)]
-            ratios.setdefault(peer, []).append(errors[0] / errors[1])
+            ratios.append(errors[0] / errors[1])
+            speeds.append(times[1] / times[0])
             lines.append(
-                f"{name}: {metric} of quadfeat / {peer}, {len(both)} splits | | {errors[0]:.4f} / "
-                f"{errors[1]:.4f} = {errors[0] / errors[1]:.3f}; fit {times[0]:.1f} / "
-                f"{times[1]:.1f} CPU s = 1 / {times[1] / times[0]:.1f}"
+                f"{name}: {metric} of {model} / {peer}, {len(both)} splits | | {errors[0]:.4f} / "
+                f"{errors[1]:.4f} = {ratios[-1]:.3f}; fit {times[0]:.2f} / {times[1]:.2f} CPU s = "
+                f"1 / {speeds[-1]:.1f}"
             )
-    for peer, found in ratios.items():
-        close, better = sum(r <= 1.02 for r in found), sum(r < 1 for r in found)
-        asked = "5 within 2%, 2 better" if peer == "EBM" else "better on all"
-        count = f"{close} within 2%, {better} better, of {len(found)}"
-        lines.append(f"sets beside {peer} | {asked} | {count}")
+        if ratios:
+            close, better = sum(r <= 1.02 for r in ratios), sum(r < 1 for r in ratios)
+            faster, tenfold = sum(s > 1 for s in speeds), sum(s >= 10 for s in speeds)
+            lines.append(
+                f"sets, {model} beside {peer} | {asked} | {close} within 2%, {better} better, "
+                f"{faster} faster, {tenfold} by 10x, of {len(ratios)}"
+            )
     return lines
 
 
@@ -244,6 +321,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--sets", nargs="+", default=SETS, metavar="NAME")
     parser.add_argument("--splits", nargs="+", type=int, default=(0, 1, 2, 3, 4), metavar="S")
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=tuple(MODELS))
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--out", type=Path, default=Path("quadfeat-bench"))

@@ -5,6 +5,7 @@ import pytest
 from sklearn.datasets import make_friedman1
 
 import quadfeat as qf
+from quadfeat.learning.subset_rows import SubsetRows
 from quadfeat.learning.subsets import learn_subsets
 
 
@@ -42,7 +43,8 @@ def test_how_stable_a_choice_is_is_told(rng):
     weak = 0.13 * X[:, 1]
     y = X[:, 0] + weak + rng.normal(size=1200) * 0.5
     options = {"order": 2, "tied": False}
-    found = learn_subsets(qf.Gaussian(), X, y[:, None], np.ones(1200), **options)
+    rows = SubsetRows.of(X, y[:, None], np.ones(1200))
+    found = learn_subsets(qf.Gaussian(), rows, **options)
     assert found.chosen[found.subsets.index((0,))] == 1
     assert all(share > 0.5 for share in found.chosen)
     assert 0.38 < found.unexplained < 0.48  # noise 0.25, of 0.25 + 1 / 3 + 0.0056: 0.42, +- 0.03
@@ -54,7 +56,8 @@ def test_weights_of_rows_count_as_copies(rng):
     options = {"order": 1, "tied": False}
     weight = np.where(np.arange(1200) < 600, 1.0, 1e-6)
     order = rng.permutation(1200)
-    found = learn_subsets(qf.Gaussian(), X[order], y[order, None] + 0.0, weight[order], **options)
+    rows = SubsetRows.of(X[order], y[order, None] + 0.0, weight[order])
+    found = learn_subsets(qf.Gaussian(), rows, **options)
     assert found.subsets[0] == (0,) and (1,) not in found.subsets
 
 

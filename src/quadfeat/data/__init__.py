@@ -17,7 +17,8 @@ Sources, in the order in which rows pass through them:
 Tables with text, dates and gaps:
 
 - `encoder`: `TableEncoder`, tables in, numbers out; `encoder_targets`: targets as it takes them
-- `column_kinds`: what a column is; `column_encoders`: what becomes of it
+- `column_kinds`: what a column is; `column_encoders`: what becomes of it; `encoded_units`: what the
+  columns that come out mean
 - `frame`: a table of any make as columns; the only file that imports narwhals
 - `table_files`: CSV files of any spelling, Parquet files and folders, as Arrow tables
 - `table_source`: `TableBlocks`, tables and files of them as blocks of numbers

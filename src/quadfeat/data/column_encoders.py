@@ -39,6 +39,16 @@ def compressed(z: Floats) -> Floats:
     return np.where(far > 1, np.sign(z) * _LINEAR * (1 + np.log(far)), z)  # also of symbols: export
 
 
+def expanded(z: Floats) -> Floats:
+    """The inverse of `compressed`.
+
+    >>> expanded(compressed(np.array([-1.0, 3.0, 300.0]))).round(9)
+    array([ -1.,   3., 300.])
+    """
+    beyond = np.maximum(np.abs(z) / _LINEAR - 1.0, 0.0)
+    return np.asarray(np.where(beyond > 0, np.sign(z) * _LINEAR * np.exp(beyond), z))
+
+
 def centre_and_spread(x: Floats, weight: Floats) -> tuple[float, float]:
     """The median, and the spread of the middle half, or of what share of rows has a spread at all.
 

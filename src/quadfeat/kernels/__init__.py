@@ -8,7 +8,8 @@
 - `spectral`: kernels by a density: Spectral, and Smoothed
 - `composite`: sums, products and multiples of kernels
 - `given`: kernels known by their values only: of a function of two rows, and precomputed
-- `subsets`: sums over subsets of axes, and `Anova`; `convolution`: sums over windows
+- `subsets`: sums over subsets of axes, and `Anova`; `convolution`: sums over windows;
+  `axis_products`: sums of products whose factors are evaluated once
 
 The one rule: a kernel's facts (profile, density, moments, bounds of derivatives, what may be
 stored) are in its class, so adding a kernel touches one file.

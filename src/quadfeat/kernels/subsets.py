@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from itertools import chain
 from math import comb
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -21,8 +22,10 @@ from .._typing import Axes, Floats, Subsets
 from ..learning.cosine_basis import LARGEST
 from ..learning.families import unexplained_by
 from ..learning.given import sampled
+from ..learning.subset_rows import SubsetRows
 from ..learning.subsets import LearnedSubsets, learn_subsets, learn_weights
 from ..rules.rule import Axis
+from .axis_products import sum_of_products
 from .base import Group, Kernel, Stored
 from .matern import Matern
 from .metric import refuse_metric
@@ -206,6 +209,17 @@ class Anova(SubsetKernel):
             )
         return cls(Gaussian("scale") if base is None else base, [list(s) for s in distinct])
 
+    def gram(self, X: Floats, Y: Floats) -> Floats:
+        if not isinstance(self.base, GammaKernel) or self.rank > LARGEST:
+            return super().gram(X, Y)
+        try:
+            subsets = [sorted(axes.tolist()) for axes in self._subsets()]
+            used = sorted(set(chain.from_iterable(subsets)))
+            profiles = {i: self.base.axis(i).profile for i in used}
+        except NotSeparable:  # an isotropic kernel
+            return super().gram(X, Y)
+        return sum_of_products(X, Y, profiles, zip(subsets, self._weights(), strict=True))
+
     @property
     def learns(self) -> bool:
         return self.learns_subsets or self.base is None or getattr(self.base, "learns", False)
@@ -234,11 +248,12 @@ class Anova(SubsetKernel):
         """
         first = self.smooth()
         base = first._checked_for_learning()
+        rows = SubsetRows.of(X, Y, weight)
         if self.learns_subsets:
             word = base.gamma if base.learns else None
             tied = None if word is None else word == "tuned"
             blank = base.resolve(X) if word is None else base.with_lengths(1.0)
-            found = learn_subsets(blank, X, Y, weight, order=self.order, tied=tied)
+            found = learn_subsets(blank, rows, order=self.order, tied=tied)
             one = float(found.inverse[0])
             kernel = base.with_lengths(one if tied else found.inverse) if word else base
             chosen = [list(subset) for subset in found.subsets]
@@ -246,25 +261,25 @@ class Anova(SubsetKernel):
                 Anova(kernel, chosen, found.weights.tolist(), self.order), found, {}
             )
         else:
-            learned = LearnedAnova(first._with_learned_lengths(base, X, Y, weight), None, {})
+            learned = LearnedAnova(first._with_learned_lengths(base, rows), None, {})
         if self.base is not None:
             return learned
         kernels = {"Gaussian": learned.kernel}
         for name, family in _FAMILIES.items():
             if name not in kernels:
                 kernels[name] = learned.kernel._with_learned_lengths(
-                    family, X, Y, weight, weights=self.learns_subsets
+                    family, rows, weights=self.learns_subsets
                 )
         scores = {name: unexplained_by(k, X, Y, weight) for name, k in kernels.items()}
         best = min(scores, key=lambda name: scores[name])
         return LearnedAnova(kernels[best], learned.subsets, scores)
 
     def _with_learned_lengths(
-        self, base: GammaKernel, X: Floats, Y: Floats, weight: Floats, *, weights: bool = False
+        self, base: GammaKernel, rows: SubsetRows, *, weights: bool = False
     ) -> Anova:
         """The kernel on the same subsets with the length scales of `base`, and weights, learned."""
         subsets = [tuple(sorted(axes.tolist())) for axes in self._subsets()]
-        _check_subsets(self._subsets(), X.shape[1])
+        _check_subsets(self._subsets(), len(rows.cosines))
         if max(map(len, subsets)) > LARGEST:
             raise ValueError(
                 f"subsets has one of {max(map(len, subsets))} columns, and length scales are "
@@ -272,7 +287,7 @@ class Anova(SubsetKernel):
             )
         tied = base.gamma == "tuned"
         blank = base.with_lengths(1.0)
-        share, inverse = learn_weights(blank, X, Y, weight, subsets=subsets, tied=tied)
+        share, inverse = learn_weights(blank, rows, subsets=subsets, tied=tied)
         kernel = base.with_lengths(float(inverse[0]) if tied else inverse)
         return Anova(kernel, self.subsets, share.tolist() if weights else self.weights, self.order)
 

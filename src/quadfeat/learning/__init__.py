@@ -5,7 +5,8 @@
 - `metric`: a whole metric, from the length scales
 - `given`: the numbers of a kernel whose parameters say "tuned" or "learned"
 - `subsets`: the subsets of an ANOVA kernel, its weights and length scales; `screen` finds
-  candidates, `cosine_basis` makes kernels of few columns ridge regressions
+  candidates, `cosine_basis` makes kernels of few columns ridge regressions, `subset_rows` has their
+  sums over rows, `subset_prior` the most likely weights and length scales
 - `families`: how well a kernel predicts rows that are left out, to compare families by
 - `unrestricted`: what a kernel of all columns at once explains, for comparison
 - `targets`: targets of a map as columns of numbers
@@ -18,6 +19,7 @@ from .families import unexplained_by
 from .given import learned_from, learned_kernel
 from .metric import learn_metric
 from .scales import learn_scale, learn_scales
+from .subset_rows import SubsetRows
 from .subsets import LearnedSubsets, learn_subsets, learn_weights
 from .targets import target_columns
 from .task import ROWS, SUBSET_ROWS, Learned, Learner, Task
@@ -29,6 +31,7 @@ __all__ = [
     "Learned",
     "LearnedSubsets",
     "Learner",
+    "SubsetRows",
     "Task",
     "learn_metric",
     "learn_scale",

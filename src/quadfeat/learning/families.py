@@ -43,20 +43,21 @@ def unexplained_by(kernel: WithGram, X: Floats, Y: Floats, weight: Floats) -> fl
     Z = solve_triangular(factor, cross.T, lower=True).T
     Z = Z - np.average(Z, axis=0, weights=weight)
     target = Y - np.average(Y, axis=0, weights=weight)
-    scaled = weight[:, None] * Z
-    values, vectors = eigh(scaled.T @ Z)
-    values = np.maximum(values, 0.0)
-    rotated, cross_sums = Z @ vectors, vectors.T @ (scaled.T @ target)
-    others, total = slice(p, None), weight.sum()
-    judged = rotated[others]
-    squares = np.square(judged)
     variance = np.average(target**2, axis=0, weights=weight)
-    lowest = np.inf
-    for alpha in _PENALTIES * values.sum():
-        fitted = judged @ (cross_sums / (values + alpha)[:, None])
-        leverage = squares @ (1 / (values + alpha)) + 1 / total
-        left = np.maximum(1 - weight[others] * leverage, 1e-12)
-        error = np.square((target[others] - fitted) / left[:, None])
-        mean = np.average(error, axis=0, weights=weight[others])
-        lowest = min(lowest, float(np.mean(mean / np.where(variance > 0, variance, 1.0))))
-    return lowest
+    root = np.sqrt(weight)[:, None]
+    scaled = root * Z
+    values, vectors = eigh(scaled.T @ scaled)
+    values = np.maximum(values, 0.0)
+    rotated, cross_sums = Z @ vectors, vectors.T @ (scaled.T @ (root * target))
+    others, total = slice(p, None), weight.sum()
+    judged, target, weight = rotated[others], target[others], weight[others]
+    alphas = _PENALTIES * values.sum()
+    shrunk = 1 / (values[:, None] + alphas)  # (p, penalties)
+    leverage = np.square(judged) @ shrunk + 1 / total
+    left = np.maximum(1 - weight[:, None] * leverage, 1e-12)
+    errors = np.zeros(len(alphas))
+    for y, sums, spread in zip(target.T, cross_sums.T, variance, strict=True):
+        fitted = judged @ (shrunk * sums[:, None])
+        squares = np.square((y[:, None] - fitted) / left)
+        errors += weight @ squares / (weight.sum() * (spread if spread > 0 else 1.0))
+    return float(errors.min() / target.shape[1])

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from .._display.progress import steps
 from .._typing import Floats, Indices
-from ..numerics.diagonal_evidence import Ridge, Squares
-from .cosine_basis import CosineBasis, Subset, numbers_of, owners, terms
-from .screen import rank_cosines, screen
-from .task import SUBSET_ROWS
+from ..numerics.diagonal_evidence import Ridge
+from .cosine_basis import Subset, numbers_of
+from .screen import screen
+from .subset_prior import Start, SubsetPrior
+from .subset_rows import SubsetRows
 
 RESAMPLES = 5
 _VALIDATION = 4  # one row in so many, of every resample
@@ -29,13 +28,10 @@ _ROUNDS = 8  # of adding subsets, at most
 _ADDED = 8  # subsets per round, at most
 _MOST_TERMS = 900  # products of cosines, at most, of all subsets
 _ERRORS = 1.0  # standard errors by which a subset must lower the error of validation rows
-# Of fewer rows than this, tests would miss most effects: nearly all main effects are tried, and
-# kept unless they raise the error; a missing one costs more than one with a small weight.
-_FEW_ROWS = 1000
+# Of few rows nearly all main effects are tried, and kept unless they raise the error; a missing
+# one costs more than one with a small weight.
 _FEW_ERRORS, _FEW_PASSED = -0.5, 10.0
 _LEAST_GAIN = 5e-4  # share of that error that a subset must explain
-_LOG_WEIGHT = (-14.0, 16.0)  # bounds, of the variance of a subset by that of the noise
-_LOG_INVERSE = (-1.5, 2.0)  # bounds of log inverse length scales, in half ranges of the column
 _STEPS = 40
 _FEW_STEPS = 4  # while subsets are still added, if some of them are new to all resamples
 _PRUNING_STEPS = 8
@@ -76,29 +72,26 @@ def closure(subsets: Iterable[Subset]) -> list[Subset]:
     return sorted(every, key=lambda subset: (len(subset), subset))
 
 
-def learn_subsets(
-    base: Any, X: Floats, Y: Floats, weight: Floats, *, order: int, tied: bool | None
-) -> LearnedSubsets:
+def learn_subsets(base: Any, rows: SubsetRows, *, order: int, tied: bool | None) -> LearnedSubsets:
     """Choose subsets of up to `order` columns, then learn weights and length scales for them.
 
     Parameters
     ----------
     base : Kernel with a density on each axis
-    X : (n, d), in an order at random
-    Y : (n, t)
-    weight : (n,), positive
+    rows : SubsetRows
     order : int, 1 to 3
     tied : bool or None, whether all columns have one length scale; None leaves `base` as it is
     """
-    search = _Search.of(base, X[:SUBSET_ROWS], Y[:SUBSET_ROWS], weight[:SUBSET_ROWS], tied)
-    n, found, errors = len(search.Y), list[list[Subset]](), list[float]()
+    prior = SubsetPrior(base, rows.basis, tied)
+    n, found, errors = len(rows.Y), list[list[Subset]](), list[float]()
     rng = np.random.default_rng(0)
-    start = search.start()
+    start = prior.start()
     with steps("choosing the subsets", RESAMPLES) as resampled:
         for _ in range(RESAMPLES):
             shuffled = rng.permutation(n)
             part = n // _VALIDATION
-            subsets, error, start = search.choose(shuffled[part:], shuffled[:part], order, start)
+            resample = _Resample(prior, rows, shuffled[part:], shuffled[:part])
+            subsets, error, start = resample.choose(order, start)
             found.append(subsets)
             errors.append(error)
             resampled.done()
@@ -107,317 +100,155 @@ def learn_subsets(
         counts[subset] = counts.get(subset, 0) + 1
     most = [subset for subset, count in counts.items() if 2 * count > RESAMPLES]
     # A target that no subset explains still needs a kernel: the main effects of all columns.
-    taken = closure(most) or [(i,) for i in np.flatnonzero(search.varying).tolist()]
-    weights, inverse = search.weights_and_lengths(taken, start)
+    taken = closure(most) or [(i,) for i in np.flatnonzero(rows.varying).tolist()]
+    weights, inverse = _weights_and_lengths(prior, rows, taken, start)
     shares = tuple(counts.get(subset, 0) / RESAMPLES for subset in taken)
     return LearnedSubsets(tuple(taken), weights, inverse, shares, float(np.mean(errors)), n)
 
 
 def learn_weights(
-    base: Any, X: Floats, Y: Floats, weight: Floats, *, subsets: Sequence[Subset], tied: bool | None
+    base: Any, rows: SubsetRows, *, subsets: Sequence[Subset], tied: bool | None
 ) -> tuple[Floats, Floats]:
     """The weights (m,), of mean 1, and inverse length scales (d,) for subsets that are given."""
-    search = _Search.of(base, X[:SUBSET_ROWS], Y[:SUBSET_ROWS], weight[:SUBSET_ROWS], tied)
-    return search.weights_and_lengths(subsets, search.start())
+    prior = SubsetPrior(base, rows.basis, tied)
+    return _weights_and_lengths(prior, rows, subsets, prior.start())
 
 
-@dataclass(frozen=True, eq=False)
-class _Model:
-    """Log weights of subsets, by the variance of the noise, and log inverse length scales."""
-
-    log_weights: Floats
-    log_inverse: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class _Start:
-    """Where a search starts: log weights of subsets that are known, and log inverse lengths."""
-
-    known: dict[Subset, float]
-    log_inverse: Floats
-
-    def at(self, subsets: Sequence[Subset]) -> _Model:
-        """The start for these subsets; weights that are not known are 1."""
-        weights = [self.known.get(subset, 0.0) for subset in subsets]
-        return _Model(np.array(weights), self.log_inverse)
-
-    def knows(self, subsets: Sequence[Subset]) -> bool:
-        """Whether the weights of all these subsets are known."""
-        return all(subset in self.known for subset in subsets)
-
-    def after(self, subsets: Sequence[Subset], model: _Model) -> _Start:
-        """This start with what a fit of some subsets found."""
-        found = dict(zip(subsets, model.log_weights.tolist(), strict=True))
-        return _Start(self.known | found, model.log_inverse)
+def _weights_and_lengths(
+    prior: SubsetPrior, rows: SubsetRows, subsets: Sequence[Subset], start: Start
+) -> tuple[Floats, Floats]:
+    """The most likely weights (m,), of mean 1, and inverse length scales (d,), by all rows."""
+    found = prior.most_likely(rows.every.of(subsets), subsets, start.at(subsets), _STEPS)
+    weights = np.exp(np.clip(found.log_weights - found.log_weights.max(), -9.0, 0.0))
+    return weights / weights.mean(), np.exp(found.log_inverse) / rows.basis.half_range
 
 
-@dataclass(frozen=True, eq=False)
-class _Fit:
-    """Subsets, their terms of all rows, the sums and means of some rows, and a model of these."""
+class _Resample:
+    """One search for subsets: by forward steps on training rows, pruned on validation rows."""
 
-    subsets: list[Subset]
-    Z: Floats
-    sums: Squares
-    mean: Floats
-    middle: Floats
-    model: _Model
+    def __init__(
+        self, prior: SubsetPrior, rows: SubsetRows, training: Indices, validation: Indices
+    ) -> None:
+        self._prior, self._rows, self._validation = prior, rows, validation
+        self._cosines, self._weight = rows.ranks[:, training], rows.weight[training]
+        self._sums = rows.some(training)
 
-
-@dataclass(frozen=True, eq=False)
-class _Search:
-    """Rows, and the functions of their columns that every search uses."""
-
-    base: Any
-    basis: CosineBasis
-    cosines: Floats
-    ranks: Floats
-    Y: Floats
-    weight: Floats
-    varying: Floats
-    tied: bool | None
-
-    @classmethod
-    def of(cls, base: Any, X: Floats, Y: Floats, weight: Floats, tied: bool | None) -> _Search:
-        basis, spread = CosineBasis.of(X), Y.std(axis=0)
-        Y = (Y - np.average(Y, axis=0, weights=weight)) / np.where(spread > 0, spread, 1.0)
-        varying = np.ptp(X, axis=0) > 1e-12 * np.abs(X).max(axis=0, initial=0.0)
-        cosines, ranks = basis.columns(X), rank_cosines(X)
-        return cls(base, basis, cosines, ranks, Y, weight / weight.mean(), varying, tied)
-
-    @property
-    def few(self) -> bool:
-        """Whether there are few rows."""
-        return len(self.Y) < _FEW_ROWS
-
-    @cached_property
-    def unit(self) -> Any:
-        """The kernel of length scale 1, on one axis."""
-        return self.base.with_lengths(1.0)
-
-    @cached_property
-    def units(self) -> Floats:
-        """Log half ranges of the columns less their mean, for one length scale of all; else 0."""
-        logs = np.log(self.basis.half_range)
-        return logs - logs.mean() if self.tied else np.zeros(len(logs))
-
-    def start(self) -> _Start:
-        """Where the first search of weights and length scales starts."""
-        d = len(self.basis.start)
-        inverse = np.zeros(d)
-        if self.tied is None:  # length scales are given
-            gamma = np.broadcast_to(np.asarray(self.base.gamma, dtype=np.float64), (d,))
-            plain = np.asarray(self.base.with_lengths(np.ones(d)).gamma)
-            power = 1.0 if self.base.linear else 0.5
-            inverse = np.log((gamma / plain) ** power * self.basis.half_range)
-        return _Start({}, inverse)
-
-    def squares(self, Z: Floats, rows: Indices) -> tuple[Squares, Floats, Floats]:
-        """The centred sums of rows, and the means of terms and targets."""
-        weight = self.weight[rows, None]
-        mean, middle = (
-            np.average(part, axis=0, weights=weight[:, 0]) for part in (Z, self.Y[rows])
-        )
-        root = np.sqrt(weight)
-        centred, target = root * (Z - mean), root * (self.Y[rows] - middle)
-        sums = Squares(
-            centred.T @ centred,
-            centred.T @ target,
-            (target**2).sum(axis=0),
-            float(len(rows)),
-        )
-        return sums, mean, middle
-
-    def log_variances(self, model: _Model, subsets: Sequence[Subset]) -> Floats:
-        """The log prior variance of every term, (p,)."""
-        used = columns_of(subsets)
-        densities = np.zeros((len(model.log_inverse), numbers_of(1).max()))
-        densities[used] = self.basis.log_densities(self.unit, used, model.log_inverse[used])
-        return _spread(densities, subsets) + model.log_weights[owners(subsets)]
-
-    def weights_and_lengths(
-        self, subsets: Sequence[Subset], start: _Start
-    ) -> tuple[Floats, Floats]:
-        """The most likely weights (m,), of mean 1, and inverse length scales (d,), by all rows."""
-        sums, _, _ = self.squares(terms(self.cosines, subsets), np.arange(len(self.Y)))
-        model = self.most_likely(sums, subsets, start.at(subsets), _STEPS)
-        weights = np.exp(np.clip(model.log_weights - model.log_weights.max(), -9.0, 0.0))
-        return weights / weights.mean(), np.exp(model.log_inverse) / self.basis.half_range
-
-    def most_likely(
-        self, sums: Squares, subsets: Sequence[Subset], start: _Model, steps: int
-    ) -> _Model:
-        """The most likely weights and length scales for the targets in `sums`."""
-        owner, m = owners(subsets), len(subsets)
-        used = columns_of(subsets)
-        free = {None: 0, True: 1, False: len(used)}[self.tied]
-
-        def model(values: Floats) -> _Model:
-            log_inverse = start.log_inverse.copy()
-            if self.tied:
-                log_inverse = values[m] + self.units
-            elif free:
-                log_inverse[used] = values[m:]
-            return _Model(values[:m], log_inverse)
-
-        def function(values: Floats) -> tuple[float, Floats]:
-            now = model(values)
-            try:
-                fit = Ridge(sums, np.exp(self.log_variances(now, subsets)))
-            except np.linalg.LinAlgError:
-                return 1e10, np.zeros_like(values)
-            value, slopes = fit.evidence()
-            by_weight = np.bincount(owner, slopes, minlength=m)
-            by_density = np.zeros((len(now.log_inverse), numbers_of(1).max()))
-            if free:
-                by_density[used] = self.basis.density_slopes(self.base, used, now.log_inverse[used])
-            by_inverse = np.zeros(len(start.log_inverse))
-            first = 0
-            for subset in subsets:
-                numbers = numbers_of(len(subset)) - 1
-                some = slopes[first : first + len(numbers)]
-                for position, column in enumerate(subset):
-                    by_inverse[column] += some @ by_density[column, numbers[:, position]]
-                first += len(numbers)
-            by_length = by_inverse[used]
-            by_length = by_length.sum(keepdims=True) if free == 1 else by_length[:free]
-            return value / sums.n, np.concatenate([by_weight, by_length]) / sums.n
-
-        lengths = np.clip((start.log_inverse - self.units)[used], *_LOG_INVERSE)[:free]
-        values = np.concatenate([start.log_weights, lengths])
-        limits = [_LOG_WEIGHT] * m + [_LOG_INVERSE] * free
-        options = {"maxiter": steps, "ftol": 1e-7, "maxls": 8}
-        found = minimize(
-            function, values, jac=True, method="L-BFGS-B", bounds=limits, options=options
-        )
-        return model(found.x)
-
-    # --- one resample
-    def choose(
-        self, training: Indices, validation: Indices, order: int, start: _Start
-    ) -> tuple[list[Subset], float, _Start]:
-        """Subsets by forward steps on training rows, pruned on validation rows; their error.
+    def choose(self, order: int, start: Start) -> tuple[list[Subset], float, Start]:
+        """The subsets, and their error by the variance of the targets.
 
         The search for weights and length scales begins at `start`, of another resample; where this
         one ended is the last of the three.
         """
+        prior, sums = self._prior, self._sums
         subsets: list[Subset] = []
-        residual = self.Y[training] - np.average(
-            self.Y[training], axis=0, weights=self.weight[training]
-        )
-        cosines = self.ranks[:, training]
-        sizes = range(1, order + 1)
+        residual, sizes = sums.target, range(1, order + 1)
         tried: set[Subset] = set()
-        fit: _Fit | None = None
         for _ in range(_ROUNDS):
-            new = self._candidates(cosines, residual, training, sizes, tried | set(subsets))
-            new = self._affordable(subsets, new)
+            new = self._candidates(residual, sizes, tried | set(subsets))
+            new = _affordable(subsets, new)
             if not new:
                 break
             tried |= set(new)
             subsets = closure([*subsets, *new])
-            fit = self._fit(subsets, training, start)
-            start = start.after(subsets, fit.model)
-            ridge = self._ridge(fit, fit.model)
-            residual = self.Y[training] - fit.middle
-            residual -= (fit.Z[training] - fit.mean) @ ridge.coefficients
-        if fit is None:
+            found = start.at(subsets)
+            if not start.knows(subsets):
+                found = prior.most_likely(sums.of(subsets), subsets, found, _FEW_STEPS)
+            start = start.after(subsets, found)
+            ridge = prior.ridge(sums.of(subsets), found, subsets)
+            residual = sums.residual(subsets, ridge.coefficients)
+        if not subsets:
             return [], 1.0, start
-        model = self.most_likely(fit.sums, subsets, fit.model, _PRUNING_STEPS)
-        kept, error = self._pruned(fit, self._ridge(fit, model), validation)
-        return kept, error, start.after(subsets, model)
-
-    def _fit(self, subsets: list[Subset], rows: Indices, start: _Start) -> _Fit:
-        """A quick fit of subsets to some rows."""
-        Z = terms(self.cosines, subsets)
-        sums, mean, middle = self.squares(Z[rows], rows)
-        model = start.at(subsets)
-        if not start.knows(subsets):
-            model = self.most_likely(sums, subsets, model, _FEW_STEPS)
-        return _Fit(subsets, Z, sums, mean, middle, model)
-
-    def _ridge(self, fit: _Fit, model: _Model) -> Ridge:
-        return Ridge(fit.sums, np.exp(self.log_variances(model, fit.subsets)))
+        found = prior.most_likely(sums.of(subsets), subsets, found, _PRUNING_STEPS)
+        ridge = prior.ridge(sums.of(subsets), found, subsets)
+        kept, error = self._pruned(subsets, ridge)
+        return kept, error, start.after(subsets, found)
 
     def _candidates(
-        self,
-        cosines: Floats,
-        residual: Floats,
-        rows: Indices,
-        sizes: Iterable[int],
-        known: Collection[Subset],
+        self, residual: Floats, sizes: Iterable[int], known: Collection[Subset]
     ) -> list[Subset]:
         """The clearest subsets of the smallest size for which any passes the screen."""
         for size in sizes:
-            chance = _FEW_PASSED if size == 1 and self.few else None
+            chance = _FEW_PASSED if size == 1 and self._rows.few else None
             passed = screen(
-                cosines, residual, self.weight[rows], size, known, passed_by_chance=chance
+                self._cosines, residual, self._weight, size, known, passed_by_chance=chance
             )
             if passed:
-                return [each.subset for each in passed[: len(cosines) if size == 1 else _ADDED]]
+                most = len(self._cosines) if size == 1 else _ADDED
+                return [each.subset for each in passed[:most]]
         return []
 
-    def _affordable(self, subsets: list[Subset], new: list[Subset]) -> list[Subset]:
-        """As many new subsets as the number of terms allows."""
-        kept: list[Subset] = []
-        for subset in new:
-            if len(owners(closure([*subsets, *kept, subset]))) > _MOST_TERMS:
-                break
-            kept.append(subset)
-        return kept
-
-    def _pruned(self, fit: _Fit, ridge: Ridge, validation: Indices) -> tuple[list[Subset], float]:
-        """Leave out, one by one, subsets without which validation rows are predicted as well.
-
-        Without the terms g of a subset, coefficients change by C_g (C_gg)^-1 w_g, with C the
-        inverse of the penalised Gram matrix: exactly a fit without them.
-        """
-        subsets, w, C = fit.subsets, ridge.coefficients, ridge.covariance()
-        target, weight = self.Y[validation] - fit.middle, self.weight[validation]
-        held_out = fit.Z[validation] - fit.mean
-        owner, kept = owners(subsets), list(range(len(subsets)))
-        enough = _FEW_ERRORS if self.few else _ERRORS
+    def _pruned(self, subsets: list[Subset], ridge: Ridge) -> tuple[list[Subset], float]:
+        """Leave out, one by one, subsets without which validation rows are predicted as well."""
+        rows, validation = self._rows, self._validation
+        Z = np.concatenate([rows.terms(subset)[validation] for subset in subsets], axis=1)
+        without = _Without(
+            subsets,
+            ridge,
+            Z - self._sums.mean(subsets),
+            rows.Y[validation] - self._sums.middle,
+        )
+        weight = rows.weight[validation] / rows.weight[validation].sum()
+        kept = list(range(len(subsets)))
+        enough = _FEW_ERRORS if rows.few else _ERRORS
         while True:
-            error = target - held_out @ w
-            square = (error**2).sum(axis=1)
-            worst: tuple[float, int, Floats] | None = None
+            square = (without.error**2).sum(axis=1)
+            mean_square = float(weight @ square)
+            worst: tuple[float, int] | None = None
             for i in kept:
                 if any(set(subsets[i]) < set(subsets[j]) for j in kept):
                     continue
-                g = owner == i
-                change = C[:, g] @ np.linalg.solve(C[np.ix_(g, g)], w[g])
-                gain = ((error + held_out @ change) ** 2).sum(axis=1) - square
-                mean_gain = float(np.average(gain, weights=weight))
-                spread = float(np.sqrt(np.average((gain - mean_gain) ** 2, weights=weight)))
+                gain = (without.error_without(i) ** 2).sum(axis=1) - square
+                mean_gain = float(weight @ gain)
+                spread = float(np.sqrt(weight @ (gain - mean_gain) ** 2))
                 score = mean_gain / (spread / np.sqrt(len(gain)) + 1e-300)
-                if not self.few and mean_gain < _LEAST_GAIN * float(
-                    np.average(square, weights=weight)
-                ):
+                if not rows.few and mean_gain < _LEAST_GAIN * mean_square:
                     score = -np.inf  # of equal columns the last one goes first
                 if score < enough and (worst is None or score <= worst[0]):
-                    worst = score, i, change
+                    worst = score, i
             if worst is None:
-                break
-            _, i, change = worst
-            g = owner == i
-            w = w - change
-            C = C - C[:, g] @ np.linalg.solve(C[np.ix_(g, g)], C[g])
-            w[g] = 0.0
-            C[g], C[:, g] = 0.0, 0.0
-            kept.remove(i)
-        error = np.average(square, weights=weight) / self.Y.shape[1]
-        return [subsets[i] for i in kept], float(error)
+                return [subsets[i] for i in kept], mean_square / rows.Y.shape[1]
+            without.leave_out(worst[1])
+            kept.remove(worst[1])
 
 
-def columns_of(subsets: Iterable[Subset]) -> Indices:
-    """The columns that are in any subset, sorted."""
-    return np.array(sorted({column for subset in subsets for column in subset}), dtype=np.intp)
+class _Without:
+    """The errors of a fit at other rows, as subsets are left out of it one after the other.
+
+    Without the terms g of a subset, coefficients change by C_g (C_gg)^-1 w_g, with C the inverse of
+    the penalised Gram matrix: exactly a fit without them. Z C is kept beside C, so that the errors
+    without a subset take its own terms only.
+    """
+
+    def __init__(self, subsets: list[Subset], ridge: Ridge, Z: Floats, target: Floats) -> None:
+        ends = np.cumsum([len(numbers_of(len(subset))) for subset in subsets]).tolist()
+        self._terms = [slice(a, b) for a, b in zip([0, *ends], ends, strict=False)]
+        self._w, self._C = ridge.coefficients, ridge.covariance()
+        self._ZC = Z @ self._C
+        self.error = target - Z @ self._w
+
+    def error_without(self, i: int) -> Floats:
+        """The errors (n, t) of the fit without a subset too."""
+        g = self._terms[i]
+        return np.asarray(self.error + self._ZC[:, g] @ np.linalg.solve(self._C[g, g], self._w[g]))
+
+    def leave_out(self, i: int) -> None:
+        """Leave out a subset."""
+        g = self._terms[i]
+        self.error = self.error_without(i)
+        both = np.linalg.solve(self._C[g, g], np.column_stack([self._w[g], self._C[g]]))
+        t = self._w.shape[1]
+        self._w = self._w - self._C[:, g] @ both[:, :t]
+        self._ZC -= self._ZC[:, g] @ both[:, t:]
+        self._C -= self._C[:, g] @ both[:, t:]
+        # To rounding they are zero already, and no longer used.
 
 
-def _spread(densities: Floats, subsets: Sequence[Subset]) -> Floats:
-    """Log densities of the columns as those of products, (p,)."""
-    parts = []
-    for subset in subsets:
-        numbers = numbers_of(len(subset)) - 1
-        found = [densities[c, numbers[:, position]] for position, c in enumerate(subset)]
-        parts.append(np.sum(found, axis=0))
-    return np.concatenate(parts)
+def _affordable(subsets: list[Subset], new: list[Subset]) -> list[Subset]:
+    """As many new subsets as the number of terms allows."""
+    kept: list[Subset] = []
+    for subset in new:
+        every = closure([*subsets, *kept, subset])
+        if sum(len(numbers_of(len(each))) for each in every) > _MOST_TERMS:
+            break
+        kept.append(subset)
+    return kept

@@ -19,7 +19,7 @@ rows is never held.
 - `kernel_learning`: choice of the kernel; `contenders`: what each family learns from targets
 - `subset_choice`: the subsets of an ANOVA kernel, and what there is to tell about them
 - `effects`: a model as a sum of functions of few columns; `spline_parts`: splines, for what fewer
-  columns explain
+  columns explain; `score_bands`: posterior deviations of the effects of classifiers
 - `centring`: columns that lie far from 0
 - `calibration`: scores to probabilities; `derivatives`: gradients by the rows
 """

@@ -30,6 +30,7 @@ from .loss_choice import AUTO_TOLERANCE, compare_losses, not_compared, too_costl
 from .losses import Weights, indicators
 from .ridge import Score
 from .ridge_sums import NormalSums
+from .score_bands import ScoreBands
 from .stream import Rows
 from .tuning import Tried, with_rows
 from .validation import Split
@@ -58,7 +59,7 @@ def _has_probabilities(model: Any) -> bool:
     return True
 
 
-class KernelClassifier(ClassifierMixin, KernelModel):
+class KernelClassifier(ClassifierMixin, ScoreBands, KernelModel):
     """A kernel classifier at linear cost, on more rows than memory.
 
     Parameters
@@ -184,6 +185,12 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         require(self.loss_ in _LOSSES, "the loss is unknown")
         require(self.loss in ("auto", self.loss_), "the loss is not the one that was asked for")
         require(self.loss_ != "ridge" or hasattr(self, "_slope"), "the calibration is missing")
+        if hasattr(self, "_posterior"):
+            fits = (
+                len(self._posterior.feature_mean) == p
+                and len(getattr(self, "_noise", ())) == n_scores
+            )
+            require(fits, "the posterior is that of another map")
         return n_scores
 
     def _checked_target(self, y: Any) -> Any:
@@ -210,6 +217,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     ) -> None:
         for name in ("_slope", "n_passes_"):  # of an earlier fit, maybe of another loss
             self.__dict__.pop(name, None)
+        self._forget_posterior()
         alpha, rows = self._set_loss(data, summary, batch=batch)
         if self.loss_ == "ridge":
             super()._fit_rows(data, summary, checkpoint, batch=batch)
@@ -228,14 +236,16 @@ class KernelClassifier(ClassifierMixin, KernelModel):
             rank=self.rank,
             intercept=self.fit_intercept,
         )
+        stream = self._stream(data, summary, self._encoded, keep=True)
         W, b, self.n_passes_ = fit_loss(
             Objective(self.loss_, weights, self.alpha_),
-            self._stream(data, summary, self._encoded, keep=True),
+            stream,
             checkpoint,
             tolerance=self._tolerance(summary),
             enough=AUTO_TOLERANCE if self.loss == "auto" else 0.0,
         )
         self.coef_, self.intercept_ = np.ascontiguousarray(W.T), b
+        self._keep_logistic_posterior(stream)
 
     def _set_loss(
         self, data: AnySource, summary: Summary, *, batch: bool
@@ -394,8 +404,9 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     def _finish(self, sums: NormalSums, sample: Rows, distinct_share: float, *, copy: bool) -> None:
         fit = self._solve(sums, sample, distinct_share, copy=copy)
         self.coef_, self.intercept_ = np.ascontiguousarray(fit.coefficients.T), fit.intercept
-        left_out = fit.left_out(sample.targets(self._ridge_targets(sample.y)))
-        self._slope = fit_slope(left_out, sample.y, sample.mass, _n_effective(sample))
+        rows = sample.targets(self._ridge_targets(sample.y))
+        self._slope = fit_slope(fit.left_out(rows), sample.y, sample.mass, _n_effective(sample))
+        self._keep_ridge_posterior(fit, rows)
 
     @lazily
     @on_one_thread

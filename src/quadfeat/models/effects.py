@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
@@ -12,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._errors import NoEffects
 from .._typing import Floats, Matrix
+from ..data.encoded_units import EncodedUnit, encoded_units
 from ..learning.subsets import closure
 from ..maps.base import FeatureMap
 from ..numerics.blas import on_one_thread
@@ -61,6 +63,7 @@ class ExplainedModel(DifferentiableModel):
     features_: FeatureMap
     coef_: Floats
     intercept_: Any
+    encoder_: Any
     _background: Floats  # training rows, of a model that has effects
     _decomposition: Decomposition  # made when it is first asked for; not stored
 
@@ -80,8 +83,9 @@ class ExplainedModel(DifferentiableModel):
         ----------
         X : array, CSR matrix, DataFrame; a path; or blocks
         return_std : bool
-            Also the posterior deviation of every effect, of a regressor; it does not include the
-            noise.
+            Also the posterior deviation of every effect; it does not include the noise. Of a
+            classifier it is that of the ridge fit to -1 and 1, or Laplace's approximation for the
+            logistic loss of two classes; others have none.
 
         Returns
         -------
@@ -132,10 +136,7 @@ class ExplainedModel(DifferentiableModel):
         total = np.zeros(self.features_.n_features_in_)
         for subset, share in zip(parts.subsets, shares, strict=True):
             total[list(subset)] += share
-        encoder = getattr(self, "encoder_", None)
-        known = getattr(self, "feature_names_in_", None)
-        known = known if encoder is None else encoder.get_feature_names_out()
-        names = [f"x{i}" for i in range(len(total))] if known is None else list(map(str, known))
+        names = self._column_names()
         return EffectsSummary(
             parts.subsets,
             tuple(" x ".join(names[i] for i in subset) for subset in parts.subsets),
@@ -145,18 +146,40 @@ class ExplainedModel(DifferentiableModel):
         )
 
     @on_one_thread
-    def effect(self, number: int, rows: Floats) -> tuple[Floats, Floats | None]:
-        """One of the effects at dense rows, (n, t), and its deviation; for pictures.
+    def effect(self, numbers: Sequence[int], rows: Floats) -> tuple[Floats, Floats | None]:
+        """The sum of some of the effects at dense rows, (n, t), and its deviation; for pictures.
 
         Parameters
         ----------
-        number : int, its position in `effects_.subsets`
-        rows : (n, d); only the columns of the effect matter
+        numbers : sequence of int, their positions in `effects_.subsets`
+        rows : (n, d), as the map sees them; only the columns of these effects matter
         """
-        features = self._decomposed().feature(number, rows, self._write_rows)
+        parts = self._decomposed()
+        features = np.zeros((len(rows), self.features_.n_columns_))
+        for number in numbers:
+            features += parts.feature(number, rows, self._write_rows)
         spread = self._effect_deviation() if self._has_deviations else None
         value = features @ np.atleast_2d(self.coef_).T
         return value, None if spread is None else spread(features)
+
+    def effect_units(self) -> list[EncodedUnit]:
+        """The columns that effects are of, with categories that have several columns as one unit.
+
+        Of a model without an encoder, each column is one.
+        """
+        check_is_fitted(self)
+        if hasattr(self, "encoder_"):
+            return encoded_units(self.encoder_)
+        return [EncodedUnit(name, (i,)) for i, name in enumerate(self._column_names())]
+
+    def _column_names(self) -> list[str]:
+        """Names of the columns that the map sees."""
+        known = getattr(self, "feature_names_in_", None)
+        if hasattr(self, "encoder_"):
+            known = self.encoder_.get_feature_names_out()
+        if known is None:
+            return [f"x{i}" for i in range(self.features_.n_features_in_)]
+        return list(map(str, known))
 
     def background(self, X: Any = None) -> Floats:
         """The training rows on which effects are centred, or the rows of X, after their checks.
@@ -175,15 +198,16 @@ class ExplainedModel(DifferentiableModel):
         return np.concatenate([np.empty((0, self.features_.n_features_in_)), *self._effect_rows(X)])
 
     @property
-    def _has_deviations(self) -> bool:
-        return False
+    def _tells_effects(self) -> bool:
+        return bool(effect_subsets(self.features_, self.features_.n_features_in_))
 
+    @property
+    @abstractmethod
+    def _has_deviations(self) -> bool: ...
+
+    @abstractmethod
     def _effect_deviation(self) -> Callable[[Floats], Floats]:
         """A function of centred features of an effect, its posterior deviations (n, t)."""
-        raise ValueError(
-            f"return_std=True needs a posterior, which {type(self).__name__} has not; leave it "
-            f"False"
-        )
 
     def _set_importances(self, X: Matrix) -> None:
         super()._set_importances(X)

@@ -34,7 +34,7 @@ class ModelFacts(WithFacts):
             ("kernel", brief(features.kernel_)),
             ("loss", getattr(self, "loss_", None)),
             ("penalty", self._penalty()),
-            ("noise", self._noise()),
+            ("noise", self._noise_told()),
             ("what matters", self._importances()),
             ("table", self._encoded_columns()),
         ]
@@ -57,7 +57,7 @@ class ModelFacts(WithFacts):
         edge = ", at an edge of what was tried" if tried[0].edge else ""
         return f"{text}, by {tried[0].judge} ({number(tried[0].score)}{edge})"
 
-    def _noise(self) -> str | None:
+    def _noise_told(self) -> str | None:
         noise = getattr(self, "noise_", None)
         if noise is None:
             return None

@@ -8,7 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, lapack
 
-from .._typing import Floats
+from .._typing import Floats, Indices
+
+_NEGLIGIBLE = 1e-8  # prior variance of a coefficient, by that of its estimate from the data alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +22,7 @@ class Squares:
     targets: Floats
     n: float
 
-    def at(self, kept: Floats) -> Squares:
+    def at(self, kept: Indices) -> Squares:
         """The sums of some coefficients only."""
         return Squares(self.gram[np.ix_(kept, kept)], self.cross[kept], self.targets, self.n)
 
@@ -36,13 +38,19 @@ class Ridge:
     """The fit of coefficients whose prior variances are `variances` times that of the noise.
 
     With D the variances and B = I + D^1/2 G D^1/2, the likelihood with the most likely variance of
-    noise of each target is t / 2 log det B + (n - 1) / 2 sum log(y'y - c'(G + D^-1)^-1 c). Cost
-    O(p^3).
+    noise of each target is t / 2 log det B + (n - 1) / 2 sum log(y'y - c'(G + D^-1)^-1 c).
+    Coefficients with D_j G_jj below 1e-8 count as 0: each changes the likelihood and its
+    derivatives by less than 1e-8 per observation. Cost O(p^3) for the p others.
     """
 
     def __init__(self, squares: Squares, variances: Floats) -> None:
+        self._variances = variances
+        self._used = variances * squares.gram.diagonal() > _NEGLIGIBLE
+        if not self._used.all():
+            squares, variances = squares.at(np.flatnonzero(self._used)), variances[self._used]
         self._squares, self._root = squares, np.sqrt(variances)
-        inner = squares.gram * np.multiply.outer(self._root, self._root)
+        inner = squares.gram * self._root
+        inner *= self._root[:, None]
         inner[np.diag_indices(len(inner))] += 1.0
         self._factor = cholesky(inner, lower=True, overwrite_a=True, check_finite=False)
         self._scaled = cho_solve(
@@ -52,7 +60,9 @@ class Ridge:
     @property
     def coefficients(self) -> Floats:
         """(p, t)"""
-        return self._root[:, None] * self._scaled
+        every = np.zeros((len(self._used), self._scaled.shape[1]))
+        every[self._used] = self._root[:, None] * self._scaled
+        return every
 
     @property
     def noise(self) -> Floats:
@@ -60,14 +70,16 @@ class Ridge:
         return self._penalised() / (self._squares.n - 1)
 
     def _penalised(self) -> Floats:
-        explained = (self._squares.cross * self.coefficients).sum(axis=0)
+        explained = (self._squares.cross * self._root[:, None] * self._scaled).sum(axis=0)
         total = self._squares.targets
         return np.maximum(total - explained, 1e-12 * total + np.finfo(float).tiny)
 
     def covariance(self) -> Floats:
         """(G + D^-1)^-1, (p, p)."""
         half = self._inverse_factor() * self._root
-        return np.asarray(half.T @ half)
+        every = np.diag(self._variances)
+        every[np.ix_(self._used, self._used)] = half.T @ half
+        return every
 
     def _inverse_factor(self) -> Floats:
         return np.asarray(lapack.dtrtri(self._factor, lower=1)[0])
@@ -79,4 +91,6 @@ class Ridge:
         value = t * np.log(self._factor.diagonal()).sum() + freedom / 2 * np.log(squares).sum()
         kept = np.square(self._inverse_factor()).sum(axis=0)  # the diagonal of B^-1
         pull = (np.square(self._scaled) * (freedom / squares)).sum(axis=1)
-        return DiagonalEvidence(float(value), (t * (1 - kept) - pull) / 2)
+        slopes = np.zeros(len(self._used))
+        slopes[self._used] = (t * (1 - kept) - pull) / 2
+        return DiagonalEvidence(float(value), slopes)

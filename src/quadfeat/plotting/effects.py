@@ -9,30 +9,32 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_count
-from .._typing import Floats, Mask
+from .._typing import Floats
+from .effect_panels import TIMES, chosen_panels, record_of
 from .style import ACCENT, INK, REFERENCE, tidy
 
-_LINE, _SIDE = 120, 32  # points of a curve, and on each side of a map
-_BINS = 30
-_FEW = 12  # values of a column that is drawn by points
-_INNER = (0.005, 0.995)  # quantiles of a column between which it is drawn
 _BAND = 1.96  # deviations: 95% of a normal distribution
 _MOST_BARS = 12
-_TIMES = "\N{MULTIPLICATION SIGN}"
+_PALE = "#7d97ab"  # INK, light enough for error bars to be seen on it
+_LONG = 14  # letters of a label that is not written across
 
 
 class EffectsDisplay:
     """The effects of a fitted model: bars of shares, curves of single columns, maps of pairs.
 
     Curves have a band of 95% where the model has a posterior, and a histogram of the rows below.
-    Maps show only where there are rows. All curves and maps of a figure have one scale.
+    Categories, and columns of up to 12 values, have bars with error bars of 95% instead. Maps show
+    only where there are rows. All curves and bars of a figure have one scale. For a model with an
+    encoder, effects are those of the columns of the table, in their units: all columns that one
+    column was encoded by are drawn together.
 
     Parameters
     ----------
     records : iterable of dict
         One per effect, from `from_estimator`: "name", "columns", "share"; for a curve "x", "value",
-        "deviation" or None, "counts" and "edges" of the histogram; for a map "x", "y", "value"
-        (len(y), len(x)) and "seen", the same shape. Effects of three columns have a bar only.
+        "deviation" or None, "counts" and "edges" of the histogram; for categories the same with
+        "labels" and without "edges"; for a map "x", "y", "x_labels", "y_labels", "value"
+        (len(y), len(x)) and "seen", the same shape. Effects of three columns have a share only.
     scale : str, what the effects are in, for the labels
 
     Attributes
@@ -74,15 +76,22 @@ class EffectsDisplay:
         ----------
         estimator : model on a kernel of subsets, such as `Anova`
         X : rows that ranges and histograms are of; default those that effects are centred on
-        effects : sequence of names or tuples of columns, or None
-            Which are drawn, in this order; by default those of the largest shares.
+        effects : sequence of names, or tuples of names or numbers of columns, or None
+            Which are drawn, in this order; by default those of the largest shares. The first column
+            of a tuple is on the x-axis; by default the first of the table, but for longitudes and
+            latitudes, which lie as on maps.
         n_effects : int, how many of these, at most
         target : int, which target or class, of several
         n_cols : int, panels side by side
         ax : Axes of matplotlib or None, whose place is taken by the panels
         """
-        records, scale = _records(estimator, X, effects, n_effects, target)
-        return cls(records, scale=scale).plot(n_cols=n_cols, ax=ax)
+        check_count("n_effects", n_effects, example=8)
+        check_is_fitted(estimator)
+        rows = estimator.background(X)
+        panels = chosen_panels(estimator, effects, n_effects)
+        records = [record_of(estimator, panel, rows, target) for panel in panels]
+        moved = "score" if hasattr(estimator, "classes_") else "prediction"
+        return cls(records, scale=f"effect on the {moved}").plot(n_cols=n_cols, ax=ax)
 
     def plot(self, *, n_cols: int = 3, ax: Any = None) -> Self:
         """Draw on a new figure, or in the place of `ax`; the result has `axes_` and `figure_`."""
@@ -101,14 +110,14 @@ class EffectsDisplay:
             ax.set_axis_off()
         axes = [figure.add_subplot(grid[i // n_cols, i % n_cols]) for i in range(len(drawn) + 1)]
         self._draw_bars(axes[0])
-        curves = [r for r in drawn if len(r["columns"]) == 1]
-        limits = _limits(curves)
+        limits = _limits([record for record in drawn if "y" not in record])
         for place, (panel, record) in enumerate(zip(axes[1:], drawn, strict=True), start=1):
-            if len(record["columns"]) == 1:
-                first = place % n_cols == 0 or place == 1
-                _draw_curve(panel, record, limits, self.scale if first else "")
-            else:
+            if "y" in record:
                 _draw_map(panel, record, self.scale)
+            else:
+                first = place % n_cols == 0 or place == 1
+                draw = _draw_categories if "labels" in record else _draw_curve
+                draw(panel, record, limits, self.scale if first else "")
             _title(panel, record["name"], f"{record['share']:.1%}")
         self.axes_, self.figure_ = np.array(axes), figure
         return self
@@ -118,7 +127,7 @@ class EffectsDisplay:
         share = np.array([record["share"] for record in shown])
         place = np.arange(len(shown))
         ax.barh(place, 100 * share, color=np.where(share < 0, ACCENT, INK), height=0.7)
-        names = [record["name"].replace(f" {_TIMES} ", f" {_TIMES}\n") for record in shown]
+        names = [record["name"].replace(f" {TIMES} ", f" {TIMES}\n") for record in shown]
         ax.set_yticks(place, names, fontsize=8, linespacing=0.9)
         ax.axvline(0.0, color=REFERENCE, linewidth=0.8)
         ax.set_xlabel("share of the variance of predictions, %", fontsize=8.5)
@@ -127,103 +136,6 @@ class EffectsDisplay:
         ax.grid(False, axis="y")
         ax.set_axisbelow(True)
         _title(ax, "shares", "")
-
-
-def _records(
-    model: Any, X: Any, effects: Sequence[Any] | None, n_effects: int, target: int
-) -> tuple[list[dict[str, Any]], str]:
-    check_count("n_effects", n_effects, example=8)
-    check_is_fitted(model)
-    summary = model.effects_
-    rows = model.background(X)
-    labels = getattr(model, "classes_", None)
-    scale = "effect on the prediction" if labels is None else "effect on the score"
-    if effects is None:
-        order = np.argsort(-np.abs(summary.shares), kind="stable")[:n_effects].tolist()
-    else:
-        order = [_position(summary, effect) for effect in effects]
-    single = summary.names[: sum(len(subset) == 1 for subset in summary.subsets)]
-    names = dict(zip((s[0] for s in summary.subsets if len(s) == 1), single, strict=True))
-    records = []
-    for i in order:
-        subset = summary.subsets[i]
-        record = {
-            "name": summary.names[i].replace(" x ", f" {_TIMES} "),
-            "columns": [names.get(column, f"x{column}") for column in subset],
-            "share": float(summary.shares[i]),
-        }
-        if len(subset) == 1:
-            record |= _curve(model, i, rows, subset[0], target)
-        elif len(subset) == 2:
-            record |= _map(model, i, rows, (subset[0], subset[1]), target)
-        records.append(record)
-    return records, scale
-
-
-def _position(summary: Any, effect: Any) -> int:
-    known: dict[Any, int] = {name: i for i, name in enumerate(summary.names)}
-    known |= {subset: i for i, subset in enumerate(summary.subsets)}
-    key = effect if isinstance(effect, str) else tuple(np.atleast_1d(effect).tolist())
-    if key not in known:
-        raise ValueError(
-            f"effects has {effect!r}, and the model has {', '.join(map(repr, summary.names[:8]))}"
-        )
-    return known[key]
-
-
-def _curve(model: Any, i: int, rows: Floats, column: int, target: int) -> dict[str, Any]:
-    values = rows[:, column]
-    x = np.unique(values)
-    if len(x) > _FEW:
-        low, high = np.quantile(values, _INNER)
-        x = np.linspace(low, high, _LINE)
-    at = np.tile(rows[:1], (len(x), 1))
-    at[:, column] = x
-    value, deviation = model.effect(i, at)
-    counts, edges = np.histogram(values, bins=_BINS, range=(x[0], x[-1]))
-    return {
-        "x": x,
-        "value": value[:, target],
-        "deviation": None if deviation is None else deviation[:, target],
-        "counts": counts,
-        "edges": edges,
-    }
-
-
-def _map(model: Any, i: int, rows: Floats, columns: tuple[int, int], target: int) -> dict[str, Any]:
-    sides = []
-    for column in columns:
-        x = np.unique(rows[:, column])
-        if len(x) > _FEW:
-            low, high = np.quantile(rows[:, column], _INNER)
-            x = np.linspace(low, high, _SIDE)
-        sides.append(x)
-    grid = np.meshgrid(*sides)
-    at = np.tile(rows[:1], (grid[0].size, 1))
-    at[:, list(columns)] = np.column_stack([side.ravel() for side in grid])
-    value, _ = model.effect(i, at)
-    return {
-        "x": sides[0],
-        "y": sides[1],
-        "value": value[:, target].reshape(grid[0].shape),
-        "seen": _seen(rows[:, list(columns)], sides),
-    }
-
-
-def _seen(rows: Floats, sides: list[Floats]) -> Mask:
-    """Which points of a grid have two rows nearby, (len(y), len(x))."""
-    places = [np.abs(side[:, None] - rows[:, i]).argmin(axis=0) for i, side in enumerate(sides)]
-    count = np.zeros((len(sides[1]), len(sides[0])), dtype=np.int64)
-    inside = np.all([(rows[:, i] >= s[0]) & (rows[:, i] <= s[-1]) for i, s in enumerate(sides)], 0)
-    np.add.at(count, (places[1][inside], places[0][inside]), 1)
-    reach = [1 if len(side) > _FEW else 0 for side in sides]
-    padded = np.pad(count, [(reach[1], reach[1]), (reach[0], reach[0])])
-    near = [
-        padded[a : a + count.shape[0], b : b + count.shape[1]]
-        for a in range(2 * reach[1] + 1)
-        for b in range(2 * reach[0] + 1)
-    ]
-    return np.asarray(sum(near) > 1)
 
 
 def _limits(records: list[dict[str, Any]]) -> tuple[float, float]:
@@ -241,30 +153,69 @@ def _limits(records: list[dict[str, Any]]) -> tuple[float, float]:
 
 def _title(ax: Any, name: str, share: str) -> None:
     long = len(name) + len(share) > 26
-    text = name.replace(f" {_TIMES} ", f" {_TIMES}\n") if long else name
+    text = name.replace(f" {TIMES} ", f" {TIMES}\n") if long else name
     ax.set_title(text, fontsize=10, loc="left", linespacing=1.0)
     ax.set_title(share, fontsize=9, loc="right", color="#555555")
 
 
 def _draw_curve(ax: Any, record: dict[str, Any], limits: tuple[float, float], scale: str) -> None:
     x, value = record["x"], record["value"]
-    low, high = limits
-    room = 0.05 * (high - low or 1.0)
-    floor = low - 0.22 * (high - low or 1.0)
     ax.axhline(0.0, color=REFERENCE, linewidth=0.8, linestyle=":")
     if record["deviation"] is not None:
         spread = _BAND * record["deviation"]
         ax.fill_between(x, value - spread, value + spread, color=INK, alpha=0.22, linewidth=0)
-    few = len(x) <= _FEW
-    ax.plot(x, value, color=INK, linewidth=1.8, marker="o" if few else "", markersize=4)
-    counts, edges = record["counts"], record["edges"]
-    height = 0.16 * (high - low or 1.0) * counts / (counts.max() or 1)
-    ax.bar(edges[:-1], height, np.diff(edges), bottom=floor, align="edge", color="#bbbbbb")
-    ax.set_ylim(floor, high + room)
+    ax.plot(x, value, color=INK, linewidth=1.8)
+    edges = record["edges"]
+    _draw_rows(ax, edges[:-1], np.diff(edges), record["counts"], limits)
+    _finish(ax, record, scale)
+
+
+def _draw_categories(
+    ax: Any, record: dict[str, Any], limits: tuple[float, float], scale: str
+) -> None:
+    place, value, deviation = record["x"], record["value"], record["deviation"]
+    ax.axhline(0.0, color=REFERENCE, linewidth=0.8)
+    ax.bar(place, value, 0.62, color=_PALE)
+    if deviation is not None:
+        ax.errorbar(
+            place, value, _BAND * deviation, fmt="none", ecolor="black", elinewidth=1.2, capsize=3
+        )
+    _draw_rows(ax, place - 0.31, np.full(len(place), 0.62), record["counts"], limits)
+    _finish(ax, record, scale)
+    _label(ax.set_xticks, place, record["labels"])
+    room = max(0.5, (4 - len(place)) / 2)  # so that two bars are no wider than those of four
+    ax.set_xlim(-room, len(place) - 1 + room)
+
+
+def _draw_rows(
+    ax: Any, left: Floats, width: Floats, counts: Any, limits: tuple[float, float]
+) -> None:
+    """Grey bars below all curves: how many rows there are."""
+    low, high = limits
+    size = high - low or 1.0
+    floor = low - 0.22 * size
+    height = 0.16 * size * counts / (counts.max() or 1)
+    ax.bar(left, height, width, bottom=floor, align="edge", color="#bbbbbb")
+    ax.set_ylim(floor, high + 0.05 * size)
+
+
+def _finish(ax: Any, record: dict[str, Any], scale: str) -> None:
     ax.set_xlabel(record["columns"][0], fontsize=8.5)
     ax.set_ylabel(scale, fontsize=8.5)
     ax.tick_params(labelsize=8)
     tidy(ax)
+    ax.set_axisbelow(True)
+
+
+def _label(set_ticks: Any, place: Floats, labels: Sequence[str]) -> None:
+    """Names of categories at an axis, shortened, and turned if they are many."""
+    short = [
+        label if len(label) <= _LONG else f"{label[: _LONG - 1]}\N{HORIZONTAL ELLIPSIS}"
+        for label in labels
+    ]
+    across = set_ticks.__name__ == "set_xticks" and sum(map(len, short)) + 2 * len(short) > 36
+    turned = {"rotation": 50, "ha": "right", "rotation_mode": "anchor"} if across else {}
+    set_ticks(place, short, fontsize=7.5, **turned)
 
 
 def _draw_map(ax: Any, record: dict[str, Any], scale: str) -> None:
@@ -276,7 +227,8 @@ def _draw_map(ax: Any, record: dict[str, Any], scale: str) -> None:
     low, high = np.quantile(value.compressed(), [0.02, 0.98]) if value.count() else (0.0, 1.0)
     # Lightness rises with the effect, so that grey print is enough; lines tell the values.
     mesh = ax.pcolormesh(x, y, value, cmap="cividis", vmin=low, vmax=high, shading="nearest")
-    if min(len(x), len(y)) > 2 and high > low:
+    named = record["x_labels"] or record["y_labels"]
+    if not named and high > low:
         levels = MaxNLocator(4).tick_values(low, high)
         lines = ax.contour(x, y, value, levels, colors="white", linewidths=0.7, linestyles="-")
         ax.clabel(lines, fontsize=6.5, fmt="%.2g")
@@ -286,4 +238,7 @@ def _draw_map(ax: Any, record: dict[str, Any], scale: str) -> None:
     ax.set_xlabel(record["columns"][0], fontsize=8.5)
     ax.set_ylabel(record["columns"][1], fontsize=8.5)
     ax.tick_params(labelsize=8)
+    for set_ticks, side in ((ax.set_xticks, "x"), (ax.set_yticks, "y")):
+        if record[f"{side}_labels"]:
+            _label(set_ticks, record[side], record[f"{side}_labels"])
     ax.spines[["top", "right"]].set_visible(False)

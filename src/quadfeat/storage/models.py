@@ -168,6 +168,8 @@ _RECIPES = (
         _slope=number(instance(float), above=0.0),
         loss_=instance(str),
         n_passes_=count,
+        _posterior=instance(Posterior),
+        _noise=array(FLOATS, 1, least=0.0),
     ),
 )
 
