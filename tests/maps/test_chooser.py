@@ -177,11 +177,27 @@ def test_very_wide_rows_have_no_shared_fit(rng, monkeypatch):
         mercer.fit_frames(qf.Gaussian(0.3), X, np.ones(len(X)))
 
 
-def test_landmarks_are_not_tried_where_they_would_be_half_of_the_rows(rng):
+def test_landmarks_are_tried_up_to_the_columns_that_are_affordable(rng):
     X = rng.normal(size=(50, 2))
-    for columns, tried in ((2000, True), (2001, False)):
+    for columns, tried in ((4096, True), (4097, False)):
         features = qf.KernelFeatures(qf.Gaussian(0.5), n_components=columns).fit(X)
         assert tried == ("Landmarks" in [trial.name for trial in features.report_.trials])
+
+
+def test_landmarks_are_at_most_half_of_the_rows_they_are_tried_on(rng, monkeypatch):
+    # A rough kernel of many columns has no other expansion: without landmarks, 2,048 features had a
+    # larger error than 1,024.
+    seen = []
+
+    def tried(name, candidate, rows, *others):
+        seen.append((name, len(rows)))
+        return validation.try_candidate(name, candidate, rows, *others)
+
+    monkeypatch.setattr(chooser, "try_candidate", tried)
+    X = rng.normal(size=(6000, 6))
+    chosen = qf.KernelFeatures(qf.Laplacian(0.3), n_components=2100).fit(X)
+    assert dict(seen)["QuasiRandomFourier"] == 4200
+    assert chosen.report_.chosen == "Landmarks"
 
 
 @pytest.mark.long

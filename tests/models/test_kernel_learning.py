@@ -9,7 +9,7 @@ from quadfeat.learning.metric import learn_metric
 from quadfeat.learning.scales import learn_scales
 from quadfeat.learning.task import Task
 from quadfeat.models.contenders import Field, contenders, refined
-from quadfeat.models.kernel_learning import Sample, _best_factor, _dispersion, _Judge
+from quadfeat.models.kernel_learning import Sample, _best_factor, _dispersion, _Judge, _judged
 from quadfeat.numerics.blas import one_thread
 
 
@@ -63,6 +63,25 @@ def test_the_best_kernel_is_learned_on_from_all_rows_that_do_not_judge(rng):
             learn = learn_scales if each.scaling == "a scale per column" else learn_metric
             family = qf.Gaussian() if learn is learn_metric else each.kernel
             assert more.learned.value < learn(family, every, start=each.learned, steps=0).value
+
+
+@pytest.mark.parametrize("error, taken", [(0.9, True), (0.998, False)])
+def test_scales_that_more_rows_tell_apart_must_be_clearly_better_than_one(error, taken, rng):
+    X = rng.normal(size=(400, 2))
+    sample = Sample(X, np.sin(3 * X[:, :1]), np.ones(400), counts=False)
+    with one_thread():
+        found = contenders(Field(all_families=False, metric=False), sample.at(slice(200)).task())
+        scales = next(each.kernel for each in found if each.scaling == "a scale per column")
+
+        class Told(_Judge):
+            def errors(self, kernel, columns):
+                if np.ndim(kernel.gamma) == 0 or kernel is scales:
+                    return np.ones(len(self.weight))
+                return np.full(len(self.weight), error)
+
+        _, tried = _judged(found, sample, Told(qf.KernelFeatures(), sample, 200, lambda: None))
+    best = next(each.value for each in tried if each.parameter == "kernel" and each.chosen)
+    assert best == f"Gaussian, {'a scale per column from 200 rows' if taken else 'one scale'}"
 
 
 def test_a_rough_function_gets_a_rough_kernel(rng):

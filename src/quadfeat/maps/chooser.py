@@ -40,7 +40,8 @@ from .random import OrthogonalFourier, QuasiRandomFourier, RandomFourier, Spheri
 from .report import Report, Trial, choose, refused
 from .validation import Split, ValidationRows, cost_per_row, try_candidate
 
-_TRAINING_ROWS = 4000  # that candidates are fitted on before one is chosen
+_TRAINING_ROWS = 4000  # that candidates are fitted on, at least, before one is chosen
+_MOST_LANDMARKS = 4096  # columns beyond which their cost per row, p^2, is too much
 _REFIT_ROWS = 20_000  # that the chosen map is fitted on, at most
 _REFIT_SHARE = 50  # one in so many rows is held out from that fit,
 _REFIT_FEWEST = 16  # and at least so many, if there are
@@ -202,7 +203,9 @@ class KernelFeatures(FeatureMap):
         validation: ValidationRows,
     ) -> tuple[list[Trial], dict[str, FeatureMap]]:
         """The trial of every candidate, and the fitted candidates by name."""
-        training, final = split.training(_TRAINING_ROWS), tuple(shared)
+        # Nearly as many landmarks as training rows would interpolate them.
+        enough = 2 * width if width <= _MOST_LANDMARKS else 0
+        training, final = split.training(max(_TRAINING_ROWS, enough)), tuple(shared)
         candidates = list(self._candidates(split.X.shape[1], width, seed))
         trials, fitted = [], {}
         works = [_COSTLY if "compress" in name else 1.0 for name, _ in candidates]
@@ -393,8 +396,7 @@ class KernelFeatures(FeatureMap):
             if p <= 512:
                 yield "HermiteMercer(compress=True)", HermiteMercer(kernel, compress=True, **common)
             yield "HermiteMercer", HermiteMercer(kernel, **common)
-            # Nearly as many points as training rows would interpolate them, at p^2 per row.
-            if len(self._groups) <= 100 and p <= _TRAINING_ROWS // 2:
+            if len(self._groups) <= 100 and p <= _MOST_LANDMARKS:
                 if p <= 512:
                     yield "Landmarks(compress=True)", Landmarks(kernel, compress=True, **common)
                 yield "Landmarks", Landmarks(kernel, **common)
