@@ -138,6 +138,9 @@ def test_the_command_keeps_the_checkpoint_until_the_model_is_on_the_disk(
     frame["number"], frame["kind"] = y, np.where(y > 0, "a", "b")
     frame[[*"abcdef", target]].to_parquet(tmp_path / "rows.parquet")
     monkeypatch.setattr("quadfeat.data.checkpoint.Checkpoint.due", lambda self: self.active)
+    # Half a minute of each fit, which checkpoints do not keep.
+    kernel = qf.Gaussian(0.1)
+    monkeypatch.setattr("quadfeat.models.base.choose_kernel", lambda *_, **__: (kernel, []))
     out, checkpoint = tmp_path / "m.qf", tmp_path / "c"
 
     def fit(name, checkpoint):
