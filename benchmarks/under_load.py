@@ -47,9 +47,12 @@ def two_rows() -> Timed:
     from quadfeat.app.main import app
 
     folder = Path(tempfile.mkdtemp())
-    (folder / "rows.csv").write_text("a,b,y\n0.0,1.0,0.5\n1.0,0.0,1.5\n")
-    asked = ["fit", str(folder / "rows.csv"), "--target", "y", "--out", str(folder / "model.qf")]
-    return lambda: app([*asked, "--task", "regression"], standalone_mode=False)
+    rows = folder / "rows.csv"
+    rows.write_text("a,b,y\n0.0,1.0,0.5\n1.0,0.0,1.5\n")
+    asked = ["fit", str(rows), "--target", "y", "--out", str(folder / "model.qf")]
+    # Two rows are too few to hold any out.
+    others = ["--task", "regression", "--test", str(rows)]
+    return lambda: app([*asked, *others], standalone_mode=False)
 
 
 def made(rows: int, d: int) -> tuple[np.ndarray, np.ndarray]:
