@@ -101,7 +101,7 @@ def test_columns_of_noise_are_left_out(name, task):
 
 
 def test_columns_leave_where_that_costs_less_than_a_unit_of_likelihood_each():
-    slopes = np.array([3.0, 0.4, 0.5, 0.0, 0.7])  # of the value per row, of 10
+    slopes = np.array([3.0, 0.9, 1.1, 0.0, 1.6])  # what each column is worth; of 10 rows
 
     def value(theta):
         return -1.0 - float(slopes[theta > -8.0].sum()) / 10
