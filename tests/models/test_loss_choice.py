@@ -79,7 +79,7 @@ def test_the_score_of_ridge_is_the_log_loss_of_rows_it_was_not_fitted_on(rng):
     slopes = np.geomspace(1e-3, 10, 2000)
     rows = np.arange(20)
     at = [-np.log(probabilities(scores, slope)[rows, y[fold]]).mean() for slope in slopes]
-    # The slope has a prior, of the weight of a tenth of a row.
+    # The slope has a prior, of the weight of half a row.
     assert min(at) <= ridge.score < min(at) + 0.01
 
 
@@ -169,3 +169,25 @@ def test_the_choice_does_not_depend_on_copies(classes):
     one, two = ([t.score for t in losses(m).values()] for m in (by_weight, by_row))
     assert by_weight.loss_ == by_row.loss_
     np.testing.assert_allclose(one, two, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("n", "compared"), [(30, False), (240, False), (260, True)])
+def test_few_validation_rows_choose_no_loss(n, compared, rng):
+    X = rng.normal(size=(n, 2))
+    model = qf.KernelClassifier(fixed()).fit(X, (X[:, 0] > X[:, 1] ** 2).astype(int))
+    assert (len(losses(model)) == 2) == compared
+    if not compared:
+        assert model.loss_ == "ridge" and "50 validation rows" in losses(model)["ridge"].judge
+
+
+def test_thirty_rows_without_a_mistake_do_not_make_it_certain(rng):
+    """Log losses beside those of the shares of the classes, over draws."""
+    worse = []
+    for _ in range(8):
+        X = rng.normal(size=(530, 2))
+        y = (X[:, 0] + X[:, 1] ** 2 + 0.5 * rng.normal(size=530) > 0.7).astype(int)
+        model = qf.KernelClassifier(qf.KernelFeatures(n_components=64)).fit(X[:30], y[:30])
+        chance = np.log(model.predict_proba(X[30:]))[np.arange(500), y[30:]]
+        share = y[:30].mean()
+        worse.append(-chance.mean() + np.log(np.where(y[30:] == 1, share, 1 - share)).mean())
+    assert np.mean(worse) < -0.15 and max(worse) < 0.1

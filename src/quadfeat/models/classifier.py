@@ -26,7 +26,7 @@ from .base import KernelModel
 from .calibration import fit_slope, log_loss, probabilities
 from .cluster import lazily
 from .descent import Objective, fit_loss, tune_alpha
-from .loss_choice import AUTO_TOLERANCE, compare_losses, not_compared, too_costly
+from .loss_choice import AUTO_TOLERANCE, compare_losses, not_compared, too_costly, too_few
 from .losses import Weights, indicators
 from .ridge import Score
 from .ridge_sums import NormalSums
@@ -267,12 +267,11 @@ class KernelClassifier(ClassifierMixin, ScoreBands, KernelModel):
         alpha, alphas = self.alpha, list[Tried]()
         if self.rank is not None:
             losses = not_compared("logistic", "a rank is given")
-        elif why:
+        elif why or (why := too_few(split := Split.of(sample := self._sample(summary)))):
             losses = not_compared("ridge", why)
         else:
             given = None if isinstance(alpha, str) else float(alpha)
-            sample, intercept = self._sample(summary), self.fit_intercept
-            split = Split.of(sample)
+            intercept = self.fit_intercept
             alpha, alphas = tune_alpha(
                 "logistic",
                 split,
