@@ -1,7 +1,7 @@
 """The engine: plans in, features out.
 
-`plans` holds the plans and their rules, `reference` computes features in plain NumPy, and
-`dispatch` runs the compiled core (`cpp/`) where it is installed and `reference` elsewhere.
+`plans` and `pair_plan` hold the plans and their rules, `reference` computes features in plain
+NumPy, and `dispatch` runs the compiled core (`cpp/`) where it is installed, `reference` elsewhere.
 `gradients` differentiates features by the rows: products of features, in NumPy.
 
 The rule: every function that evaluates a plan has a twin in `reference`, which defines the answer.
@@ -14,9 +14,11 @@ from .dispatch import (
     fourier,
     kronecker,
     mercer,
+    pairs,
     thread_count,
     touched,
 )
+from .pair_plan import PairPlan
 from .plans import Expansion, FourierPlan, KroneckerPlan, MercerBasis
 
 __all__ = [
@@ -24,12 +26,14 @@ __all__ = [
     "FourierPlan",
     "KroneckerPlan",
     "MercerBasis",
+    "PairPlan",
     "empty",
     "engine_info",
     "fill",
     "fourier",
     "kronecker",
     "mercer",
+    "pairs",
     "thread_count",
     "touched",
 ]

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from .._typing import Array, Matrix
 from ..numerics.blas import product
 from . import reference
+from .pair_plan import PairPlan
 from .plans import FourierPlan, KroneckerPlan, MercerBasis
 
 _core: Any
@@ -63,6 +64,20 @@ def kronecker(X: Matrix, plan: KroneckerPlan, out: Matrix, n_threads: int | None
         None means `thread_count`. The answer has the same bits for any number.
     """
     _run("Kronecker", X, plan, out, n_threads)
+
+
+def pairs(X: Matrix, plan: PairPlan, out: Matrix, n_threads: int | None = None) -> None:
+    """Write the kernel values of every row of X with every point of `plan` into `out`.
+
+    Parameters
+    ----------
+    X : (n, d) float64, of any strides
+    plan : PairPlan
+    out : (n, points) float64, with contiguous rows
+    n_threads : int or None
+        None means `thread_count`. The answer has the same bits for any number.
+    """
+    _run("Pairs", X, plan, out, n_threads)
 
 
 def mercer(X: Matrix, basis: MercerBasis, out: Matrix, n_threads: int | None = None) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._rows import BLOCK_ENTRIES
 from .._typing import Matrix
+from .pair_plan import PAIR_FORMS, PairPlan
 from .plans import Expansion, FourierPlan, KroneckerPlan, MercerBasis
 
 _BLOCK_ELEMENTS = 1 << 18  # of a temporary of one group: small enough to stay in the cache
@@ -78,6 +79,42 @@ def kronecker(X: Matrix, plan: KroneckerPlan, out: Matrix, n_threads: int | None
             z[:, column] = np.sqrt(np.sum(np.square(left_out)))
 
 
+def pairs(X: Matrix, plan: PairPlan, out: Matrix, n_threads: int | None = None) -> None:
+    """Write the kernel values of every row of X with every point.
+
+    Parameters
+    ----------
+    X : (n, d) float64
+    plan : PairPlan
+    out : (n, points) float64
+    n_threads : int or None
+        Ignored: NumPy decides.
+    """
+    check(X, plan, out)
+    form = PAIR_FORMS[plan.form]
+    nu = None if form in ("gaussian", "laplacian") else float(form.split()[-1])
+    per_axis = form.startswith("product")
+    points = (plan.points.reshape(-1, plan.n_features) * plan.scale).T
+    for x, z in _blocks(X, out, plan.n_columns):
+        total, factor = np.zeros_like(z), np.ones_like(z)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for column, point in zip((x * plan.scale).T, points, strict=True):
+                gap = np.abs(column[:, None] - point)
+                total += gap if per_axis or form == "laplacian" else gap**2
+                if per_axis:
+                    factor *= _matern_factor(gap, nu)
+        if nu is not None and not per_axis:
+            total = np.minimum(np.sqrt(total), 1e4)
+            factor = _matern_factor(total, nu)
+        # Far out a product of factors may overflow.
+        z[:] = np.where(total > 700, 0.0, factor) * np.exp(-total)
+
+
+def _matern_factor(t: Matrix, nu: float | None) -> Matrix:
+    """The polynomial that multiplies exp(-t) in a Matern kernel."""
+    return np.ones_like(t) if nu == 0.5 else 1 + t + (t**2 / 3 if nu == 2.5 else 0)
+
+
 def entry_features(x: Matrix, plan: KroneckerPlan, t: int) -> Matrix:
     """The 1-D features of entry t: its middle, its cosines, its sines."""
     chosen = slice(plan.entry_ptr[t], plan.entry_ptr[t + 1])
@@ -89,17 +126,17 @@ def entry_features(x: Matrix, plan: KroneckerPlan, t: int) -> Matrix:
     return np.concatenate(parts, axis=1)
 
 
-def check(X: Matrix, plan: FourierPlan | KroneckerPlan, out: Matrix) -> None:
+def check(X: Matrix, plan: FourierPlan | KroneckerPlan | PairPlan, out: Matrix) -> None:
     """Raise an error if the shapes or dtypes of X and out do not fit the plan."""
     if X.ndim != 2 or X.shape[1] != plan.n_features:
         raise ValueError(
             f"X has shape {X.shape}, but the plan is for {plan.n_features} columns: "
             f"give X of shape (n, {plan.n_features})."
         )
-    if X.dtype not in (np.float32, np.float64) or out.dtype != X.dtype:
-        raise TypeError(
-            f"X and out must both be float32 or both float64, got {X.dtype} and {out.dtype}."
-        )
+    double_only = isinstance(plan, PairPlan)
+    if X.dtype not in (np.float64, *[np.float32] * (not double_only)) or out.dtype != X.dtype:
+        kinds = "float64" if double_only else "float32 or both float64"
+        raise TypeError(f"X and out must both be {kinds}, got {X.dtype} and {out.dtype}.")
     if out.shape != (len(X), plan.n_columns):
         raise ValueError(
             f"out has shape {out.shape}, but must have shape {(len(X), plan.n_columns)}."

@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from .._engine import PairPlan, pairs
 from .._rows import spread_rows
 from .._typing import Floats, Integers, Matrix
 from ..kernels.base import Kernel
 from ..kernels.given import GivenKernel, Precomputed
+from ..kernels.stationary import GammaKernel
 from ..numerics import principal_frame
 from ..numerics.blas import product
 from ..numerics.factorisations import pivoted_inverse_root
@@ -154,7 +157,7 @@ def landmarks_among(
 
 def _compressed(kernel: Kernel, rows: Floats, basis: LandmarkBasis, p: int) -> LandmarkBasis:
     """The features of a basis on the p principal directions of those of some rows."""
-    Z = kernel.gram(rows, basis.points) @ basis.projection
+    Z = _gram(kernel, rows, basis.points) @ basis.projection
     directions = principal_frame.principal(Z.T @ Z / len(Z), p)[1]
     # Rounding may change the order of the points, so features of rows decide the signs.
     directions *= signs(Z[:_SIGN_ROWS] @ directions)
@@ -164,12 +167,39 @@ def _compressed(kernel: Kernel, rows: Floats, basis: LandmarkBasis, p: int) -> L
 
 def evaluate(X: Matrix, kernel: Kernel, basis: LandmarkBasis, out: Matrix) -> None:
     """Write the features of X (n, d) into out (n, p); computed in double precision."""
+    of_kernel, plan = _plans.get(basis, (None, None))
+    if of_kernel is not kernel:
+        plan = _pair_plan(kernel, basis.points)
+        _plans[basis] = kernel, plan
     rows = max(1, _BLOCK_ENTRIES // len(basis.points))
     for start in range(0, len(X), rows):
         some = slice(start, start + rows)
-        gram = kernel.gram(np.asarray(X[some], dtype=np.float64), basis.points)
+        x = np.asarray(X[some], dtype=np.float64)
+        gram = kernel.gram(x, basis.points) if plan is None else _paired(x, plan)
         for columns, used in basis.parts:
             out[some, columns] = product(gram[:, :used], basis.projection[:used, columns])
+
+
+# A plan is packed once for all rows of a basis, which may come one by one.
+_plans: WeakKeyDictionary[LandmarkBasis, tuple[Kernel, PairPlan | None]] = WeakKeyDictionary()
+
+
+def _pair_plan(kernel: Kernel, points: Floats) -> PairPlan | None:
+    """The plan of k(., points), None where the engine does not have the kernel."""
+    form = kernel.pair_form(points.shape[1]) if isinstance(kernel, GammaKernel) else None
+    return None if form is None else PairPlan.of(*form, points)
+
+
+def _paired(X: Floats, plan: PairPlan) -> Floats:
+    gram: Floats = np.empty((len(X), plan.n_columns))
+    pairs(X, plan, gram)
+    return gram
+
+
+def _gram(kernel: Kernel, X: Floats, points: Floats) -> Floats:
+    """k(X, points), by the engine where it has the kernel."""
+    plan = _pair_plan(kernel, points)
+    return kernel.gram(X, points) if plan is None else _paired(X, plan)
 
 
 def _pivots(kernel: Kernel, X: Floats, size: int, rng: np.random.Generator) -> Integers:
@@ -178,7 +208,7 @@ def _pivots(kernel: Kernel, X: Floats, size: int, rng: np.random.Generator) -> I
         diagonal = kernel.diagonal(X)
     else:
         diagonal = np.full(len(X), kernel.at_zero(X.shape[1]))
-    return _pivots_of(lambda some: kernel.gram(X, X[some]).T, diagonal, size, rng)
+    return _pivots_of(lambda some: _gram(kernel, X, X[some]).T, diagonal, size, rng)
 
 
 def _pivots_of(
@@ -223,7 +253,7 @@ def _kept(gram: Floats, before: Floats, floor: float, rng: np.random.Generator) 
 
 def _nearest_means(kernel: Kernel, X: Floats, points: Floats) -> Floats:
     """Each point moved to the mean of the rows it is most similar to; one step of k-means."""
-    similar = kernel.gram(X, points)
+    similar = _gram(kernel, X, points)
     nearest = np.argmax(similar, axis=1)
     seen = similar[np.arange(len(X)), nearest] > 0  # none is nearest where all underflow
     order = np.argsort(np.where(seen, nearest, len(points)), kind="stable")[: seen.sum()]
@@ -236,7 +266,7 @@ def _nearest_means(kernel: Kernel, X: Floats, points: Floats) -> Floats:
 
 def _orthonormal(kernel: Kernel, points: Floats) -> LandmarkBasis:
     """Features whose kernel is exact on the points; points that others span are left out."""
-    gram = kernel.gram(points, points)
+    gram = _gram(kernel, points, points)
     largest = float(gram.diagonal().max() if isinstance(kernel, GivenKernel) else gram[0, 0])
     kept, inverse = pivoted_inverse_root(gram, _tolerance(gram, largest))
     return LandmarkBasis(points[kept], inverse)

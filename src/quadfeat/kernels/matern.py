@@ -132,6 +132,13 @@ class Matern(GammaKernel):
         gap *= np.sqrt(2 * gamma)
         return gap * matern_relative_slope(gap, float(self.nu))
 
+    def pair_form(self, d: int) -> tuple[str, Floats] | None:
+        if self.nu not in (0.5, 1.5, 2.5):
+            return None
+        name = f"product of matern {self.nu}" if self.product else f"matern {self.nu}"
+        scale = np.sqrt(4 * self.nu * np.broadcast_to(self.gamma, d))
+        return ("laplacian" if self.product and self.nu == 0.5 else name), scale
+
     def group_gram(self, X: Floats, Y: Floats) -> Floats:
         if self.product and self.nu in (0.5, 1.5, 2.5):
             # One exponential for all axes instead of one for each.

@@ -176,6 +176,13 @@ class GammaKernel(Kernel):
             slope *= gram
             yield slope
 
+    def pair_form(self, d: int) -> tuple[str, Floats] | None:
+        """The engine's name for k(x, y), and inverse length scales (d,); None if it has none.
+
+        The names are those of `_engine.pair_plan`.
+        """
+        return None
+
     def _columns(self, X: Floats) -> Floats:
         """A copy of X in length scales, for the vectorised Gram matrices."""
         root = np.sqrt(self.gamma) if self._metric == "sqeuclidean" else np.asarray(self.gamma)
@@ -299,6 +306,9 @@ class Gaussian(WithMetric, GammaKernel):
     def _columns(self, X: Floats) -> Floats:
         return super()._columns(X if self.metric is None else LinearMap(self.metric)(X))
 
+    def pair_form(self, d: int) -> tuple[str, Floats] | None:
+        return None if self.metric is not None else ("gaussian", self._columns(np.ones(d)))
+
     def group_gram(self, X: Floats, Y: Floats) -> Floats:
         square, near = squared_distances(self._columns(X), self._columns(Y))
         if not near.all():
@@ -352,6 +362,9 @@ class Laplacian(GammaKernel):
 
     def derivative_bounds(self) -> Floats:
         return np.asarray(float(self.gamma) ** np.arange(MOST_DERIVATIVES + 1))
+
+    def pair_form(self, d: int) -> tuple[str, Floats] | None:
+        return "laplacian", self._columns(np.ones(d))
 
     def group_gram(self, X: Floats, Y: Floats) -> Floats:
         return np.exp(-cdist(self._columns(X), self._columns(Y), "cityblock"))

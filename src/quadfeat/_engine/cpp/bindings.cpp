@@ -13,6 +13,7 @@
 #include "isa.hpp"
 #include "kronecker_plan.hpp"
 #include "mercer_plan.hpp"
+#include "pairs_plan.hpp"
 #include "threads.hpp"
 #include "work.hpp"
 
@@ -93,6 +94,7 @@ NB_MODULE(_core, m) {
     bind_plan<KroneckerPlan<double>, KroneckerFields>(m, "Kronecker64");
     bind_plan<MercerPlan<float>, MercerFields>(m, "Mercer32");
     bind_plan<MercerPlan<double>, MercerFields>(m, "Mercer64");
+    bind_plan<PairPlan<double>, PairFields>(m, "Pairs64");
     bind_functions<float>(m);
     bind_functions<double>(m);
 }

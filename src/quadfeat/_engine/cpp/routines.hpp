@@ -5,6 +5,7 @@
 #include "fourier.hpp"
 #include "kronecker.hpp"
 #include "mercer.hpp"
+#include "pairs.hpp"
 
 namespace quadfeat {
 namespace QUADFEAT_ISA {
@@ -52,8 +53,9 @@ void write(T* to, index count, T value) {
 
 template <class T>
 constexpr Routines<T> routines() {
-    return {fourier_scratch<T>, fourier<T>,   kronecker_scratch<T>, kronecker<T>, mercer_scratch<T>,
-            mercer<T>,          exp_array<T>, sincos_array<T>,      write<T>};
+    return {fourier_scratch<T>, fourier<T>, kronecker_scratch<T>, kronecker<T>,
+            mercer_scratch<T>,  mercer<T>,  pairs_scratch<T>,     pairs<T>,
+            exp_array<T>,       sincos_array<T>, write<T>};
 }
 
 }  // namespace QUADFEAT_ISA

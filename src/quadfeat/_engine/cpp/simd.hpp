@@ -87,6 +87,27 @@ QUADFEAT_INLINE V fma(V a, V b, V c) {
 }
 #endif
 
+// The square roots of numbers that are not negative, rounded to nearest.
+#if defined(__AVX512F__)
+QUADFEAT_INLINE vec<float> root(vec<float> a) { return (vec<float>)_mm512_sqrt_ps((__m512)a); }
+QUADFEAT_INLINE vec<double> root(vec<double> a) { return (vec<double>)_mm512_sqrt_pd((__m512d)a); }
+#elif defined(__AVX__)
+QUADFEAT_INLINE vec<float> root(vec<float> a) { return (vec<float>)_mm256_sqrt_ps((__m256)a); }
+QUADFEAT_INLINE vec<double> root(vec<double> a) { return (vec<double>)_mm256_sqrt_pd((__m256d)a); }
+#elif defined(__SSE2__)
+QUADFEAT_INLINE vec<float> root(vec<float> a) { return (vec<float>)_mm_sqrt_ps((__m128)a); }
+QUADFEAT_INLINE vec<double> root(vec<double> a) { return (vec<double>)_mm_sqrt_pd((__m128d)a); }
+#elif defined(__aarch64__)
+QUADFEAT_INLINE vec<float> root(vec<float> a) { return (vec<float>)vsqrtq_f32((float32x4_t)a); }
+QUADFEAT_INLINE vec<double> root(vec<double> a) { return (vec<double>)vsqrtq_f64((float64x2_t)a); }
+#else
+template <class V>
+QUADFEAT_INLINE V root(V a) {
+    for (std::size_t i = 0; i < sizeof a / sizeof a[0]; ++i) a[i] = __builtin_sqrt(a[i]);
+    return a;
+}
+#endif
+
 // A store around the cache, to an aligned address.
 template <class T>
 QUADFEAT_INLINE void stream(T* p, vec<T> v) {

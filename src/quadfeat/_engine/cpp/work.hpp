@@ -137,11 +137,34 @@ struct MercerWork {
     index most_groups, most_directions, most_entries;  // of a chunk
 };
 
+// What a kernel does with the differences of a row and a point in length scales: their squares or their
+// sizes are summed, then exp(-sum); or, of the Matern kernels of smoothness 1/2, 3/2 and 5/2, a
+// polynomial of the distance or of every axis times an exponential.
+enum class PairForm : int {
+    gaussian = 0,
+    laplacian = 1,
+    matern1 = 2,
+    matern3 = 3,
+    matern5 = 4,
+    product3 = 5,
+    product5 = 6,
+};
+constexpr index kPairForms = 7;
+constexpr index kPairVectors = 4;  // vectors of points of a tile
+
+template <class T>
+struct PairWork {
+    index axes, points;
+    PairForm form;
+    const T* scale;   // (axes,)
+    const T* panels;  // (tiles, axes, kPairVectors * lanes), in length scales; zero after the points
+};
+
 enum class Status : int { ok = 0, overflow = 1, interrupted = 2 };
 
 // The routines of one instruction set. `*_scratch` is the memory that a thread needs, in bytes, aligned
-// to a cache line. `fourier` and `kronecker` evaluate rows [begin, end), at most kBlockRows of them;
-// `mercer`, at most kMercerRows.
+// to a cache line. `fourier`, `kronecker` and `pairs` evaluate rows [begin, end), at most kBlockRows of
+// them; `mercer`, at most kMercerRows.
 template <class T>
 struct Routines {
     index (*fourier_scratch)(const FourierWork<T>&, const Input<T>&);
@@ -153,6 +176,9 @@ struct Routines {
     index (*mercer_scratch)(const MercerWork<T>&, const Input<T>&);
     Status (*mercer)(const MercerWork<T>&, const Input<T>&, const Output<T>&, index begin, index end,
                      void* scratch);
+    index (*pairs_scratch)(const PairWork<T>&, const Input<T>&);
+    Status (*pairs)(const PairWork<T>&, const Input<T>&, const Output<T>&, index begin, index end,
+                    void* scratch);
     void (*exp)(const T* x, T* to, index count);
     void (*sincos)(const T* half_turns, T* cosine, T* sine, index count);
     void (*write)(T* to, index count, T value);  // around the cache: the peak write speed
