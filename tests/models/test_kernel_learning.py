@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_diabetes, make_friedman1
+from sklearn.datasets import load_diabetes, load_iris, make_friedman1
+from sklearn.metrics import log_loss
 
 import quadfeat as qf
 from quadfeat.learning.metric import learn_metric
@@ -108,6 +109,26 @@ def test_a_few_rows_do_not_choose_the_kernel_of_all(trouble, rng):
     else:
         model = qf.KernelClassifier(loss="ridge").fit(X, np.arange(200) < 5)
     assert chosen(model) == "Gaussian, one scale"
+
+
+def test_classes_that_are_apart_do_not_learn_more_than_their_labels_tell(rng):
+    """Normal likelihoods took a scale per column, and 1.3 to 4 times the log loss of one scale."""
+    X, y = load_iris(return_X_y=True)
+    for _ in range(3):
+        order = rng.permutation(len(X))
+        rows, others = order[:100], order[100:]
+        losses = []
+        for kernel in (None, qf.Gaussian("tuned")):
+            model = qf.KernelClassifier(qf.KernelFeatures(kernel, n_components=64))
+            losses.append(log_loss(y[others], model.fit(X[rows], y[rows]).predict_proba(X[others])))
+        assert losses[0] < 1.2 * losses[1] < 0.3
+
+
+def test_labels_that_ask_for_a_scale_per_column_get_it(rng):
+    X = rng.uniform(-1, 1, size=(400, 6))
+    model = qf.KernelClassifier(qf.KernelFeatures(n_components=64)).fit(X, X[:, 0] > X[:, 1] ** 2)
+    assert "a scale per column" in chosen(model)
+    assert "log loss" in next(t.judge for t in model.tuning_ if t.parameter == "kernel")
 
 
 def test_the_penalty_grows_with_the_fourth_moment_of_the_targets(rng):

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -247,7 +247,8 @@ class KernelModel(ModelFacts, EncodedModel, ExplainedModel, BaseEstimator):
             counts = is_table_of_counts(drawn.X, drawn.weight)
             group = None if counts else self._groups(drawn)
             tuned = Rows(drawn.X, self._ridge_targets(y), weight, drawn.share, group).grouped()
-            sample = Sample(moved(tuned.Z, origin, dtype), tuned.y, tuned.mass, counts)
+            X = moved(tuned.Z, origin, dtype)
+            sample = Sample(X, tuned.y, tuned.mass, counts, labels=is_classifier(self))
             every = isinstance(features, KernelFeatures)  # others are best at Gaussian kernels
             kernel, tried = choose_kernel(features, sample, all_families=every)
             features.set_params(kernel=kernel)

@@ -15,6 +15,7 @@ from ..kernels.subsets import Anova
 from ..learning.given import learned_kernel
 from ..learning.task import LANDMARKS, ROWS, Task
 from ..maps.base import FeatureMap
+from .calibration import log_loss
 from .contenders import ONE, Contender, Field, contenders, refined
 from .ridge_path import RidgePath
 from .ridge_sums import NormalSums
@@ -39,17 +40,18 @@ class Sample(NamedTuple):
     """Distinct rows to learn a kernel on, in an order at random.
 
     X (n, d), targets Y (n, t), weights of rows (n,); if `counts`, a weight is a number of
-    observations.
+    observations; if `labels`, targets are signs of classes.
     """
 
     X: Matrix
     Y: Floats
     weight: Floats
     counts: bool
+    labels: bool = False
 
     def at(self, rows: slice | Indices) -> Sample:
         """Some of the rows."""
-        return Sample(self.X[rows], self.Y[rows], self.weight[rows], self.counts)
+        return self._replace(X=self.X[rows], Y=self.Y[rows], weight=self.weight[rows])
 
     def without(self, rows: slice) -> Sample:
         """The other rows."""
@@ -70,7 +72,9 @@ def choose_kernel(
     `contenders` learns from some rows, by likelihood, and is judged on others: by the squared
     error of a ridge fit of `features`, each row left out in turn. With fewer than 1,000 rows all
     learn from all rows, and the likelihood decides, less log(n) / 2 per learned number (Schwarz,
-    1978), more if the targets have heavy tails; a metric then has too many.
+    1978), more if the targets have heavy tails; a metric then has too many. The likelihood of
+    classes is that of their probabilities, each row left out in turn: a normal one has no limit
+    where classes are apart, and a label tells log(2) at most.
     """
     task = sample.task()
     median = Gaussian("median").resolve(task.X)  # which refuses distances that underflow
@@ -85,19 +89,30 @@ def choose_kernel(
     field = Field(all_families, metric=many)
     if many:
         return _by_validation(features, sample, field)
-    return _by_likelihood(sample, field)
+    return _by_likelihood(features, sample, field)
 
 
-def _by_likelihood(sample: Sample, field: Field) -> tuple[Kernel, list[Tried]]:
+def _by_likelihood(
+    features: FeatureMap, sample: Sample, field: Field
+) -> tuple[Kernel, list[Tried]]:
     task = sample.task()
     with steps("choosing the kernel", field.works(task.n_columns)) as learned:
         found = contenders(field, task, learned.done)
-    penalty = _dispersion(task) * np.log(len(task.X)) / (2 * task.Y.size)
     family = found[0].family  # any other is one more thing to learn
     sizes = np.array([each.n_learned + (each.family != family) for each in found])
-    scores = np.array([each.learned.value for each in found]) + penalty * sizes
+    per_number = np.log(len(task.X)) / 2
+    if sample.labels and np.abs(sample.Y).min() == 1:  # one label per row
+        values = _Judge(features, sample, 0).log_losses([each.kernel for each in found])
+        penalty = per_number / len(task.X)
+        judge = "log loss of rows left out in turn, and a penalty per learned number"
+    else:
+        values = np.array([each.learned.value for each in found])
+        penalty = _dispersion(task) * per_number / task.Y.size
+        judge = (
+            f"negative log likelihood per row, of {len(task.X)}, and a penalty per learned number"
+        )
+    scores = values + penalty * sizes
     best = int(np.argmin(scores))  # the first of equals, which is the simplest
-    judge = f"negative log likelihood per row, of {len(task.X)}, and a penalty per learned number"
     return found[best].kernel, _table(found, scores, best, judge)
 
 
@@ -225,7 +240,7 @@ class _Judge:
         self._features, self._sample, self._tick = features, sample, tick
         self.rows = slice(n_learned, n_learned + _VALIDATION)
         # Landmarks among the rows that judge would fit these better than new rows.
-        self._others = sample.without(self.rows).X
+        self._others = sample.without(self.rows).X if n_learned else sample.X
         self.weight = sample.weight[self.rows]
 
     def mean(self, errors: Floats) -> float:
@@ -252,6 +267,26 @@ class _Judge:
         return errors
 
     def _errors(self, kernel: Kernel, columns: int) -> Floats:
+        judged = self._sample.at(self.rows)
+        predicted, units = self._left_out(kernel, columns)
+        if predicted is None:
+            return np.full(len(judged.X), np.inf)
+        return np.asarray((np.square(judged.Y - predicted) / units).sum(axis=1))
+
+    def log_losses(self, kernels: list[Kernel]) -> Floats:
+        """Of the classes of the rows, for each kernel."""
+        judged = self._sample.at(self.rows)
+        codes = (judged.Y[:, 0] > 0).astype(int) if judged.Y.shape[1] == 1 else judged.Y.argmax(1)
+        n = float(judged.weight.sum() ** 2 / np.square(judged.weight).sum())
+        losses = np.full(len(kernels), np.inf)
+        for i, kernel in enumerate(kernels):
+            predicted, _ = self._left_out(kernel, _COLUMNS)
+            if predicted is not None:
+                losses[i] = log_loss(predicted, codes, judged.weight, n)
+        return losses
+
+    def _left_out(self, kernel: Kernel, columns: int) -> tuple[Floats | None, Floats]:
+        """Predictions for the rows, None if no penalty can be solved, and the units of targets."""
         sample = self._sample
         fitted = self._features.lighter(kernel, columns).fit(self._others)
         sums = NormalSums(fitted.n_columns_, sample.Y.shape[1])
@@ -270,9 +305,7 @@ class _Judge:
             scores = path.evidence(alphas)
         best = alphas[[int(np.argmin(scores))]]
         (predicted,) = path.left_out(Z, judged.Y, weight, best)
-        if predicted is None:
-            return np.full(len(Z), np.inf)
-        return np.asarray((np.square(judged.Y - predicted) / path.units).sum(axis=1))
+        return predicted, path.units
 
 
 def _written(fitted: FeatureMap, X: Matrix) -> Matrix:
