@@ -7,15 +7,20 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from .._typing import Floats, Matrix
 from ..data.checkpoint import Checkpoint
-from ..numerics.factorisations import InPlaceCholesky, factor_raised, norms
+from ..numerics.factorisations import InPlaceCholesky, factor_raised, norms, precision_root
 from .effects import ExplainedModel
 from .ridge import Posterior, RidgeFit, noise_variance
 from .ridge_path import MAX_PATH
 from .ridge_sums import NormalSums
 from .stream import Rows, Stream
+
+# Decades around the chosen penalty, and between the penalties, that a posterior is averaged over:
+# log alpha had a standard deviation of 0.2 decades with four curves and 3,000 rows.
+_REACH, _STEP = 4.0, 0.25
 
 
 class CurvatureSums(NormalSums):
@@ -28,17 +33,18 @@ class CurvatureSums(NormalSums):
 
     Attributes
     ----------
+    coefficients : (p,)
     total, squares : float, the sums of w and of w^2
     """
 
     def __init__(self, coefficients: Floats, intercept: float) -> None:
         super().__init__(len(coefficients), 0)
-        self._coefficients, self._intercept = coefficients, intercept
+        self.coefficients, self._intercept = coefficients, intercept
         self.total = self.squares = 0.0
 
     def add(self, Z: Matrix, Y: Any, weight: Floats | None = None) -> None:
         """Add rows: features (n, p), classes, which do not matter, and weights (n,)."""
-        score = np.asarray(Z @ self._coefficients.astype(Z.dtype), dtype=np.float64)
+        score = np.asarray(Z @ self.coefficients.astype(Z.dtype), dtype=np.float64)
         small = np.exp(-np.abs(score + self._intercept))
         plain = np.ones(len(Z)) if weight is None else weight
         self.total += float(plain.sum())
@@ -46,7 +52,7 @@ class CurvatureSums(NormalSums):
         super().add(Z, np.empty((len(Z), 0)), plain * (small / (1 + small) ** 2))
 
     def blank(self) -> Callable[[], NormalSums]:
-        return functools.partial(CurvatureSums, self._coefficients, self._intercept)
+        return functools.partial(CurvatureSums, self.coefficients, self._intercept)
 
     def merge(self, other: NormalSums) -> None:
         super().merge(other)
@@ -55,23 +61,66 @@ class CurvatureSums(NormalSums):
             self.squares += other.squares
 
 
-def logistic_posterior(stream: Stream, sums: CurvatureSums, alpha: float) -> Posterior:
+def logistic_posterior(
+    stream: Stream, sums: CurvatureSums, alpha: float, *, intercept: bool, chosen: bool
+) -> Posterior:
     """The normal distribution at the minimum of a logistic loss (Laplace's approximation).
 
     Its precision is the second derivative Z'VZ + alpha I, V = w p (1 - p), of features centred by
-    the weights V: the intercept is free. Weights count as numbers of rows, up to a common factor.
-    One more pass, and p^3 / 3.
+    the weights V if the intercept is free. Weights count as numbers of rows, up to a common factor.
+    One more pass, and p^3 / 3; about 10 p^3 if alpha was chosen, see `averaged_root`.
     """
     stream.fold(sums, Checkpoint.none(), "curvature")
-    p = len(sums.feature_sum)
+    p, curved = len(sums.feature_sum), sums.weight > 0
     # Scores so large that no row has any curvature leave the prior.
-    system = sums.system(intercept=sums.weight > 0, signs=np.ones(p), copy=False)
-    cholesky = InPlaceCholesky(system.gram)
-    factor_raised(cholesky, alpha)
-    root, unit = cholesky.root, sums.squares / sums.total
-    if unit != 1.0:
-        root /= np.sqrt(unit)
+    system = sums.system(intercept=intercept and curved, signs=np.ones(p), copy=False)
+    unit = sums.squares / sums.total
+    if chosen and curved:
+        root = averaged_root(system.gram / unit, sums.coefficients, alpha / unit)
+    else:
+        cholesky = InPlaceCholesky(system.gram)
+        factor_raised(cholesky, alpha)
+        root = cholesky.root
+        if unit != 1.0:
+            root /= np.sqrt(unit)
     return Posterior(root, system.feature_mean, system.intercept_leverage * unit)
+
+
+def averaged_root(gram: Floats, coefficients: Floats, alpha: float) -> Floats:
+    """The root of a precision, (p, p), whose covariance includes that alpha was chosen.
+
+    A band for one alpha says nothing of the bias of a penalty that a few validation rows chose:
+    with one that was ten times too large, bands of 95% held half the truth. Take the normal
+    likelihood that is tangent to the logistic one at its penalised maximum v, of cross products
+    c = (G + alpha I) v. Then a penalty a has the likelihood
+
+        L(a) = exp(c'(G + a I)^-1 c / 2) / det(I + G / a)^(1/2).
+
+    The covariance is the mean squared distance from v over all a: the mean of (G + a I)^-1 + d d',
+    d = (G + a I)^-1 c - v (Kass and Steffey, 1989), with a flat prior for the deviation a^(-1/2)
+    of a coefficient. A flat one for log a would let weak data take an effect for none at all
+    (Gelman, 2006).
+
+    Parameters
+    ----------
+    gram : (p, p), of which the lower triangle is read
+    coefficients : (p,)
+    alpha : float
+    """
+    values, vectors = np.linalg.eigh(gram)
+    values = np.maximum(values, 0.0)
+    rotated = coefficients @ vectors
+    lowest = 1e-7 * values.mean()  # below, penalties are lost in the rounding of the gram
+    alpha = max(alpha, lowest)
+    cross = (values + alpha) * rotated
+    alphas = alpha * 10.0 ** np.arange(-_REACH, _REACH + _STEP / 2, _STEP)
+    alphas = alphas[alphas >= lowest][:, None]
+    inverse = 1 / (values + alphas)
+    likelihood = (cross**2 * inverse + np.log(alphas * inverse)).sum(axis=1) / 2
+    chance = softmax(likelihood - np.log(alphas[:, 0]) / 2)
+    moved = (np.sqrt(chance)[:, None] * (cross * inverse - rotated)) @ vectors.T
+    covariance = (vectors * (chance @ inverse)) @ vectors.T
+    return precision_root(covariance + moved.T @ moved)
 
 
 class ScoreBands(ExplainedModel):
@@ -83,7 +132,9 @@ class ScoreBands(ExplainedModel):
 
     loss_: str
     rank: int | None
+    alpha: Any
     alpha_: float
+    fit_intercept: bool
     _posterior: Posterior
     _noise: Floats  # (t,)
 
@@ -102,7 +153,13 @@ class ScoreBands(ExplainedModel):
         one_score = self.coef_.shape[0] == 1 and self.coef_.shape[1] <= MAX_PATH
         if self.loss_ == "logistic" and one_score and self.rank is None and self._tells_effects:
             sums = CurvatureSums(self.coef_[0], float(self.intercept_[0]))
-            self._posterior = logistic_posterior(stream, sums, self.alpha_)
+            self._posterior = logistic_posterior(
+                stream,
+                sums,
+                self.alpha_,
+                intercept=self.fit_intercept,
+                chosen=isinstance(self.alpha, str),
+            )
             self._noise = np.ones(1)
 
     @property

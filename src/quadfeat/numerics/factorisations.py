@@ -247,6 +247,13 @@ def triangular_inverse(root: Floats) -> Floats:
     return np.asarray(inverse)
 
 
+def precision_root(covariance: Floats) -> Floats:
+    """The upper triangle R with (R'R)^-1 = covariance, (p, p), as `norms` takes it; p^3."""
+    # From the last row to the first, the factor of a covariance is upper triangular: R^-1.
+    lower: Floats = np.linalg.cholesky(covariance[::-1, ::-1]).astype(np.float64, copy=False)
+    return triangular_inverse(lower[::-1, ::-1])
+
+
 def _raise_if(info: int, routine: str) -> None:
     if info != 0:
         raise np.linalg.LinAlgError(f"{routine} stopped with info {info}")
