@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.linear_model import Ridge
 
 import quadfeat as qf
 from quadfeat.models import loss_choice
-from quadfeat.models.calibration import probabilities
+from quadfeat.models.calibration import log_loss, probabilities
 from quadfeat.models.stream import Rows
-from quadfeat.models.validation import Split
+from quadfeat.models.validation import Split, folds
 
 from .maps import fixed
 
@@ -59,7 +60,7 @@ def test_logistic_wins_ties_of_a_sample(ratio, loss, rng, monkeypatch):
     monkeypatch.setattr(loss_choice, "_ridge_log_loss", lambda *_: 1.0)
     split = Split.of(Rows(rng.normal(size=(50, 2)), rng.integers(2, size=50), None))
     tried = loss_choice.compare_losses(
-        ratio, split, 1, alpha=None, intercept=True, signs=np.ones(2), whole=False
+        ratio, [split], 1, alpha=None, intercept=True, signs=np.ones(2), whole=False
     )
     assert [each.value for each in tried if each.chosen] == [loss]
 
@@ -68,7 +69,7 @@ def test_the_score_of_ridge_is_the_log_loss_of_rows_it_was_not_fitted_on(rng):
     Z, y = rng.normal(size=(100, 4)), rng.integers(3, size=100)
     split = Split.of(Rows(Z, y, None))
     ridge, _ = loss_choice.compare_losses(
-        1.0, split, 3, alpha=2.0, intercept=True, signs=np.ones(4), whole=True
+        1.0, [split], 3, alpha=2.0, intercept=True, signs=np.ones(4), whole=True
     )
     fold = np.arange(100) % 5 == 4
     signs = np.where(y[:, None] == np.arange(3), 1.0, -1.0)
@@ -81,6 +82,37 @@ def test_the_score_of_ridge_is_the_log_loss_of_rows_it_was_not_fitted_on(rng):
     at = [-np.log(probabilities(scores, slope)[rows, y[fold]]).mean() for slope in slopes]
     # The slope has a prior, of the weight of half a row.
     assert min(at) <= ridge.score < min(at) + 0.01
+
+
+def test_every_one_of_few_x_is_a_validation_row_once(rng):
+    group = np.unique(rng.integers(300, size=999), return_inverse=True)[1]
+    rows = Rows(group[:, None].astype(float), np.zeros(999, dtype=int), None, group=group)
+    splits = folds(rows)
+    validated = np.concatenate([split.validation.Z[:, 0] for split in splits])
+    assert len(splits) == 5 and np.array_equal(np.sort(validated), np.sort(group))
+    for split in splits:
+        assert len(split.training.Z) + len(split.validation.Z) == 999
+        assert not set(split.training.Z[:, 0]) & set(split.validation.Z[:, 0])
+
+
+@pytest.mark.parametrize(("n", "n_splits"), [(4, 1), (5, 5), (999, 5), (1000, 1)])
+def test_many_x_and_fewer_than_five_are_split_once(n, n_splits):
+    rows = Rows(np.arange(n, dtype=float)[:, None], np.zeros(n, dtype=int), None)
+    splits = folds(rows)
+    assert len(splits) == n_splits
+    assert np.array_equal(splits[0].validation.Z, Split.of(rows).validation.Z)
+
+
+def test_ridge_has_one_temperature_for_all_folds(rng):
+    Z, y = rng.normal(size=(60, 3)), rng.integers(2, size=60)
+    ridge, _ = loss_choice.compare_losses(
+        1.0, folds(Rows(Z, y, None)), 1, alpha=2.0, intercept=True, signs=np.ones(3), whole=True
+    )
+    scores = np.empty((60, 1))
+    for fold in range(5):
+        out = np.arange(60) % 5 == fold
+        scores[out, 0] = Ridge(alpha=2.0).fit(Z[~out], 2 * y[~out] - 1).predict(Z[out])
+    assert ridge.score == pytest.approx(log_loss(scores, y, np.ones(60), 60.0), rel=1e-6)
 
 
 def test_rows_of_equal_x_are_on_one_side_of_a_split(rng):

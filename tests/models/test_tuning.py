@@ -5,6 +5,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
 import quadfeat as qf
 from quadfeat.data.checkpoint import Checkpoint
@@ -14,7 +15,7 @@ from quadfeat.models.losses import Weights
 from quadfeat.models.ridge_sums import NormalSums
 from quadfeat.models.stream import Rows
 from quadfeat.models.tuning import Tried, Tuning, best, marked, penalties, with_rows
-from quadfeat.models.validation import Split
+from quadfeat.models.validation import Split, folds
 from quadfeat.numerics.factorisations import InPlaceCholesky
 
 
@@ -175,7 +176,7 @@ def sample(rng):
 
 
 def test_every_fifth_row_judges_what_the_others_fitted(sample):
-    alpha, tried = tune_alpha("logistic", Split.of(sample), 1, intercept=True)
+    alpha, tried = tune_alpha("logistic", [Split.of(sample)], 1, intercept=True)
     validation, training = np.arange(4, 100, 5), np.flatnonzero(np.arange(100) % 5 != 4)
     for each in tried:
         model = LogisticRegression(C=1 / each.value, tol=1e-10, max_iter=10_000)
@@ -189,13 +190,25 @@ def test_every_fifth_row_judges_what_the_others_fitted(sample):
     assert (scores[:-1] <= 1.02 * np.minimum.accumulate(scores)[:-1]).all()
 
 
+def test_of_few_rows_each_judges_a_fit_of_the_others(sample):
+    alpha, tried = tune_alpha("logistic", folds(sample), 1, intercept=True)
+    fold = np.arange(100) % 5
+    for each in tried[1:4]:
+        model = LogisticRegression(C=1 / each.value, tol=1e-10, max_iter=10_000)
+        P = cross_val_predict(
+            model, sample.Z, sample.y, cv=PredefinedSplit(fold), method="predict_proba"
+        )
+        assert each.score == pytest.approx(-np.log(P[np.arange(100), sample.y]).mean(), rel=1e-3)
+    assert alpha == min(tried, key=lambda each: each.score).value
+
+
 def test_rows_of_one_x_judge_together_and_weights_set_the_scale_of_alpha(sample):
     group = np.arange(100) // 2
     Z = sample.Z[group * 2]
     pairs = Rows(Z, sample.y, np.ones(100), group=group)
     heavy = Rows(Z, sample.y, np.full(100, 7.0), group=group)
     ours, theirs = (
-        tune_alpha("logistic", Split.of(rows), 1, intercept=True) for rows in (pairs, heavy)
+        tune_alpha("logistic", [Split.of(rows)], 1, intercept=True) for rows in (pairs, heavy)
     )
     assert theirs[0] == pytest.approx(7 * ours[0], rel=1e-12)
     validation = group % 5 == 4

@@ -33,7 +33,7 @@ from .ridge_sums import NormalSums
 from .score_bands import ScoreBands
 from .stream import Rows
 from .tuning import Tried, with_rows
-from .validation import Split
+from .validation import folds
 
 _LOSSES = ("ridge", "squared_hinge", "logistic")
 _SMALL_WORK = 1e7  # multiply-adds per pass up to which a descent runs down to rounding
@@ -68,10 +68,11 @@ class KernelClassifier(ClassifierMixin, ScoreBands, KernelModel):
         As for `KernelRegressor`.
     loss : "auto", "ridge", "squared_hinge" or "logistic"
         "auto": ridge or logistic, whichever has the lower log loss on a fifth of a sample of up to
-        5000 rows; within 1% ridge, or logistic if there are more rows. Ridge without a comparison
-        for long fits (n rows, p > 4096 columns of features or n p > 2^26 = 6.7e7, or t scores and
-        n p t > 2^30 = 1.1e9), in `partial_fit`, for long iterators, Dask collections and several
-        alphas; logistic if a rank is given. `tuning_` says which.
+        5000 rows (each fifth of fewer than 1000); within 1% ridge, or logistic if there are more
+        rows. Ridge without a comparison for fewer than 250 rows, for long fits (n rows, p > 4096
+        columns of features or n p > 2^26 = 6.7e7, or t scores and n p t > 2^30 = 1.1e9), in
+        `partial_fit`, for long iterators, Dask collections and several alphas; logistic if a rank
+        is given. `tuning_` says which.
         "ridge": least squares on -1 and +1, one class against the rest, in closed form.
         "squared_hinge": the linear SVM, one class against the rest. "logistic": multinomial.
         The last two take some tens of passes of L-BFGS; features of up to a gigabyte are cached
@@ -225,7 +226,7 @@ class KernelClassifier(ClassifierMixin, ScoreBands, KernelModel):
         if isinstance(alpha, str):
             alpha, rows = tune_alpha(
                 self.loss_,
-                Split.of(self._sample(summary)),
+                folds(self._sample(summary)),
                 self._n_scores,
                 intercept=self.fit_intercept,
             )
@@ -267,14 +268,14 @@ class KernelClassifier(ClassifierMixin, ScoreBands, KernelModel):
         alpha, alphas = self.alpha, list[Tried]()
         if self.rank is not None:
             losses = not_compared("logistic", "a rank is given")
-        elif why or (why := too_few(split := Split.of(sample := self._sample(summary)))):
+        elif why or (why := too_few(splits := folds(sample := self._sample(summary)))):
             losses = not_compared("ridge", why)
         else:
             given = None if isinstance(alpha, str) else float(alpha)
             intercept = self.fit_intercept
             alpha, alphas = tune_alpha(
                 "logistic",
-                split,
+                splits,
                 self._n_scores,
                 intercept=intercept,
                 alpha=given,
@@ -282,7 +283,7 @@ class KernelClassifier(ClassifierMixin, ScoreBands, KernelModel):
             )
             losses = compare_losses(
                 min(trial.score for trial in alphas),
-                split,
+                splits,
                 self._n_scores,
                 alpha=given,
                 intercept=intercept,

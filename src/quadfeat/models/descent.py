@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -209,42 +209,58 @@ class _Descent:
         return descent.best
 
 
+def _validation_loss(
+    objective: Objective, split: Split, curved: Curvature, tolerance: float
+) -> float:
+    """The summed loss of the validation rows, of a fit on the training rows."""
+    weights, validation = objective.weights, split.validation
+    W, b, _ = fit_loss(
+        objective,
+        split.training,
+        Checkpoint.none(),
+        tolerance=tolerance,
+        max_passes=_TRIAL_PASSES,
+        curved=curved,
+    )
+    sums = LossSums(LOSSES[objective.loss], weights, weights.join([W], b))
+    sums.add(validation.Z, validation.y, validation.weight)
+    return float(sums.value)
+
+
 def tune_alpha(
     name: str,
-    split: Split,
+    splits: Sequence[Split],
     n_scores: int,
     *,
     intercept: bool,
     alpha: float | None = None,
     tolerance: float = 1e-6,
 ) -> tuple[float, list[Tried]]:
-    """The alpha with the lowest loss on the validation rows, fitted on the training rows.
+    """The alpha with the lowest loss on the validation rows of all splits, fitted on the others.
 
     A penalty does not depend on the number of rows (it is an inverse prior variance), so the best
     one for a sample is used for all rows; it scales with the mean weight of a distinct x. If an
     alpha is given, it is the only one that is scored.
     """
-    training, validation = split.training, split.validation
-    weights = Weights(training.Z.shape[1], n_scores, rank=None, intercept=intercept)
-    nothing = Checkpoint.none()
-    curved = Curvature.of_stream(training, nothing, weights.shape[0], intercept=intercept)
+    first = splits[0]
+    weights = Weights(first.training.Z.shape[1], n_scores, rank=None, intercept=intercept)
+    curved = [
+        Curvature.of_stream(s.training, Checkpoint.none(), weights.shape[0], intercept=intercept)
+        for s in splits
+    ]
+    total = sum(split.validation.mass.sum() for split in splits)
     tried: list[Tried] = []
-    alphas = [split.scale * 10.0**exponent for exponent in range(1, -5, -1)]
+    alphas = [first.scale * 10.0**exponent for exponent in range(1, -5, -1)]
     values = alphas if alpha is None else [alpha]
     works = [1.0 + i for i in range(len(values))]  # small penalties take more passes
     with steps("choosing the penalty", works) as scored:
         for value in values:
-            W, b, _ = fit_loss(
-                Objective(name, weights, value),
-                training,
-                nothing,
-                tolerance=tolerance,
-                max_passes=_TRIAL_PASSES,
-                curved=curved,
-            )
-            sums = LossSums(LOSSES[name], weights, weights.join([W], b))
-            sums.add(validation.Z, validation.y, validation.weight)
-            mean = float(sums.value / validation.mass.sum())
+            objective = Objective(name, weights, value)
+            losses = [
+                _validation_loss(objective, split, curvature, tolerance)
+                for split, curvature in zip(splits, curved, strict=True)
+            ]
+            mean = float(sum(losses) / total)
             tried.append(Tried("alpha", value, mean, f"mean {name} loss of validation rows"))
             scored.done()
             if mean > 1.02 * min(trial.score for trial in tried):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from .._typing import Floats
@@ -27,13 +29,13 @@ def not_compared(loss: str, why: str) -> list[Tried]:
     return [Tried("loss", loss, np.nan, f"not compared: {why}", chosen=True)]
 
 
-def too_few(split: Split) -> str:
+def too_few(splits: Sequence[Split]) -> str:
     """Why the logistic loss is not tried where validation rows are few; empty if it is.
 
     With 20 to 200 rows of two and three classes it was often chosen by luck, and its alpha with
     it: log losses on new rows were up to .5 above those of ridge, which tunes by all rows.
     """
-    return f"fewer than {_FEW} validation rows" if split.n_validation < _FEW else ""
+    return f"fewer than {_FEW} validation rows" if splits[0].n_validation < _FEW else ""
 
 
 def too_costly(n: int, p: int, t: int) -> str:
@@ -47,7 +49,7 @@ def too_costly(n: int, p: int, t: int) -> str:
 
 def compare_losses(
     logistic: float,
-    split: Split,
+    splits: Sequence[Split],
     n_scores: int,
     *,
     alpha: float | None,
@@ -65,23 +67,43 @@ def compare_losses(
     Parameters
     ----------
     logistic : float, the log loss of the logistic loss on the validation rows
-    split : Split
+    splits : sequence of Split
     n_scores : int
     alpha : float, or None for the best
     intercept : bool
     signs : (p,), of the feature map
-    whole : bool, whether the split is of all rows
+    whole : bool, whether the splits are of all rows
     """
-    ridge = _ridge_log_loss(split, n_scores, alpha, intercept, signs)
+    ridge = _ridge_log_loss(splits, n_scores, alpha, intercept, signs)
     tried = [Tried("loss", "ridge", ridge, _JUDGE), Tried("loss", "logistic", logistic, _JUDGE)]
     limit = (1 - _TIE) * ridge if whole else (1 + _TIE) * ridge
     return marked(tried, tried[int(logistic < limit)])
 
 
 def _ridge_log_loss(
-    split: Split, n_scores: int, alpha: float | None, intercept: bool, signs: Floats
+    splits: Sequence[Split],
+    n_scores: int,
+    alpha: float | None,
+    intercept: bool,
+    signs: Floats,
 ) -> float:
     """The lowest log loss of ridge on the validation rows; infinite if no alpha can be solved."""
+    codes = np.concatenate([split.validation.y for split in splits])
+    mass = np.concatenate([split.validation.mass for split in splits])
+    n = sum(split.n_validation for split in splits)
+    by_split = [_ridge_scores(split, n_scores, alpha, intercept, signs) for split in splits]
+    losses = []
+    for scores in zip(*by_split, strict=True):
+        solved = [part for part in scores if part is not None]
+        if len(solved) == len(splits):
+            losses.append(log_loss(np.concatenate(solved), codes, mass, n))
+    return min(losses, default=np.inf)
+
+
+def _ridge_scores(
+    split: Split, n_scores: int, alpha: float | None, intercept: bool, signs: Floats
+) -> list[Floats | None]:
+    """Scores (n, t) of the validation rows for each alpha; None where it cannot be solved."""
     training, validation = split.training, split.validation
     targets = training.targets(indicators(training.y, n_scores))
     sums = ridge_sums(targets, Checkpoint.none(), len(signs), n_scores)
@@ -89,11 +111,10 @@ def _ridge_log_loss(
     alphas = penalties(system.scale, training.Z.dtype) if alpha is None else np.array([alpha])
     path = RidgePath(system)
     centred = np.asarray(validation.Z, dtype=np.float64) - system.feature_mean
-    scores = []
+    scores: list[Floats | None] = []
     for value in alphas:
         try:
-            predicted = centred @ path.weights(float(value)) + system.target_mean
+            scores.append(centred @ path.weights(float(value)) + system.target_mean)
         except np.linalg.LinAlgError:
-            continue
-        scores.append(log_loss(predicted, validation.y, validation.mass, split.n_validation))
-    return min(scores, default=np.inf)
+            scores.append(None)
+    return scores

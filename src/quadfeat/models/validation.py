@@ -1,4 +1,4 @@
-"""`Split`: the sampled rows of a fit, as training rows and validation rows."""
+"""`Split`: the sampled rows of a fit, as training rows and validation rows; `folds` of few rows."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from ..data.summary import effective_share
 from .stream import Rows
 
 _HELD_OUT = 5  # every fifth x of a sample is a validation row
+# Of fewer x every one is a validation row once. With 450 rows of adult, satimage and letter (two
+# classes), a fifth of them chose losses and penalties whose log loss on new rows was 5% above.
+_FEW = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +36,11 @@ class Split:
     n_validation: float
 
     @classmethod
-    def of(cls, sample: Rows) -> Split:
-        """The split of a sample whose targets are codes of classes."""
+    def of(cls, sample: Rows, fold: int = _HELD_OUT - 1) -> Split:
+        """The split of a sample whose targets are codes of classes, by the number of its fold."""
         rows = Rows(sample.Z, sample.y, sample.mass, group=sample.group)
         group = np.arange(len(rows.Z)) if rows.group is None else rows.group
-        held_out = group % _HELD_OUT == _HELD_OUT - 1
+        held_out = group % _HELD_OUT == fold
         training = rows.where(~held_out)
         validation = rows.where(held_out if held_out.any() else ~held_out)
         if sample.counts:
@@ -52,3 +55,13 @@ class Split:
         total = rows.mass.sum() if sample.counts else len(weight_of_x) * share
         part = validation.mass.sum() / rows.mass.sum()
         return cls(training, validation, unit * length, float(total * part))
+
+
+def folds(sample: Rows) -> list[Split]:
+    """The split of a sample; if it has few x, five, in which each is a validation row once."""
+    first = Split.of(sample)
+    group = np.arange(len(sample.Z)) if sample.group is None else sample.group
+    n = _HELD_OUT * first.n_validation
+    if n >= _FEW or group.max() < _HELD_OUT - 1:
+        return [first]
+    return [first, *(Split.of(sample, fold) for fold in range(_HELD_OUT - 1))]
