@@ -85,7 +85,8 @@ class ExplainedModel(DifferentiableModel):
         return_std : bool
             Also the posterior deviation of every effect; it does not include the noise. Of a
             classifier it is that of the ridge fit to -1 and 1, or Laplace's approximation for the
-            logistic loss of two classes; others have none.
+            logistic loss of two classes, averaged over penalties by their likelihood unless `alpha`
+            is given; others have none.
 
         Returns
         -------
