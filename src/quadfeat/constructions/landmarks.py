@@ -177,7 +177,11 @@ def evaluate(X: Matrix, kernel: Kernel, basis: LandmarkBasis, out: Matrix) -> No
         x = np.asarray(X[some], dtype=np.float64)
         gram = kernel.gram(x, basis.points) if plan is None else _paired(x, plan)
         for columns, used in basis.parts:
-            out[some, columns] = product(gram[:, :used], basis.projection[:used, columns])
+            left, right = gram[:, :used], basis.projection[:used, columns]
+            if out.dtype == np.float64:
+                product(left, right, out[some, columns])
+            else:
+                out[some, columns] = product(left, right)
 
 
 # A plan is packed once for all rows of a basis, which may come one by one.
