@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
 
 
 def check_count(
@@ -178,6 +179,24 @@ def with_kernel_hint(init: Callable[..., None], write: str) -> Callable[..., Non
         init(self, *args, **parameters)
 
     return checked
+
+
+def validated(estimator: Any, *data: Any, gaps: str, **rules: Any) -> Any:
+    """X, or X and y, after scikit-learn's checks; where X has NaN, the error says what to do.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+    data : X, or X and y
+    gaps : str, what to do about gaps
+    rules : of `validate_data`
+    """
+    try:
+        return validate_data(estimator, *data, **rules)
+    except ValueError as error:
+        if not str(error).startswith("Input X contains NaN"):
+            raise
+        raise ValueError(f"Input X contains NaN, and {gaps}") from None
 
 
 def check_plain(name: str, values: Any, *, dates: bool = False) -> None:

@@ -291,3 +291,19 @@ def test_columns_far_from_zero_keep_their_digits_before_a_metric(waves):
     moved = qf.KernelRegressor(features, dtype="float32", alpha=1.0).fit(X + far, y)
     # Single precision, 6e-8 times 300 rows over alpha; 1e8 rounded to it is off by up to 4.
     np.testing.assert_allclose(moved.predict(X + far), near.predict(X), atol=2e-5 * np.std(y))
+
+
+@pytest.mark.parametrize("model", [qf.KernelRegressor, qf.KernelClassifier])
+def test_an_array_with_gaps_is_told_how_to_encode_them(model, rng):
+    X = rng.normal(size=(40, 2))
+    y = (X[:, 0] > 0).astype(int)
+    gaps = X.copy()
+    gaps[3, 1] = np.nan
+    fitted = model(qf.KernelFeatures(n_components=8))
+    for call in (lambda: fitted.fit(gaps, y), lambda: fitted.fit(X, y).predict(gaps)):
+        with pytest.raises(ValueError, match=r"X contains NaN, and .* encoder=TableEncoder\(\)"):
+            call()
+    with_encoder = model(qf.KernelFeatures(n_components=8), encoder=qf.TableEncoder())
+    assert len(with_encoder.fit(gaps, y).predict(gaps)) == 40
+    with pytest.raises(ValueError, match="y contains NaN"):
+        qf.KernelRegressor().fit(X, np.where(y, np.nan, 1.0))

@@ -11,11 +11,12 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import Tags
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from .._checks import (
     check_plain,
     require,
+    validated,
     with_kernel_hint,
 )
 from .._display.progress import steps
@@ -42,7 +43,7 @@ from .encoding import EncodedModel
 from .facts import ModelFacts
 from .kernel_learning import Sample, choose_kernel
 from .parameters import DTYPES as DTYPES
-from .parameters import check_parameters
+from .parameters import ROWS, check_parameters
 from .ridge import RidgeFit, Score, fit_ridge, ridge_sums
 from .ridge_sums import NormalSums, narrowed
 from .stream import Encode, Rows, Stream
@@ -168,15 +169,7 @@ class KernelModel(ModelFacts, EncodedModel, ExplainedModel, BaseEstimator):
             )
         for name, values in (("X", X), ("y", y), ("sample_weight", sample_weight)):
             check_plain(name, values, dates=True)  # scikit-learn has the message for dates
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            reset=reset,
-            **self._target_rules,
-        )
+        X, y = validated(self, X, y, **ROWS, reset=reset, **self._target_rules)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
@@ -358,11 +351,7 @@ class KernelModel(ModelFacts, EncodedModel, ExplainedModel, BaseEstimator):
             data = source(X, **self._columns())
         else:
             check_plain("X", X, dates=True)
-            data = source(
-                validate_data(
-                    self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
-                )
-            )
+            data = source(validated(self, X, **ROWS, reset=False))
         return data.astype(self.dtype).blocks()
 
     def _predicted_blocks(self, X: Any) -> Iterator[Matrix]:

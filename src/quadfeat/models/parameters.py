@@ -13,6 +13,12 @@ from ..kernels.base import Kernel
 from ..maps.base import FeatureMap
 
 DTYPES = ("float32", "float64")
+ROWS: dict[str, Any] = {  # what models ask of an array X
+    "accept_sparse": "csr",
+    "dtype": [np.float64, np.float32],
+    "gaps": "arrays must have no gaps: give a DataFrame, whose gaps are encoded, or fit with "
+    "encoder=TableEncoder()",
+}
 
 
 def check_parameters(model: Any) -> None:
