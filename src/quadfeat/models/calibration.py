@@ -58,8 +58,14 @@ def fit_slope(scores: Floats, codes: Codes, weight: Floats, n: float) -> float:
     return max(slope, 1e-3) / scale
 
 
+def log_losses(scores: Floats, codes: Codes, slope: float) -> Floats:
+    """-log probability of the class of each row, (n,)."""
+    P = probabilities(scores, slope)
+    of_class = np.maximum(P[np.arange(len(P)), codes], np.finfo(float).tiny)
+    return np.asarray(-np.log(of_class))
+
+
 def log_loss(scores: Floats, codes: Codes, weight: Floats, n: float) -> float:
     """The mean -log probability of the classes, given leave-one-out scores, at the best slope."""
-    P = probabilities(scores, fit_slope(scores, codes, weight, n))
-    of_class = np.maximum(P[np.arange(len(P)), codes], np.finfo(float).tiny)
-    return float(-np.average(np.log(of_class), weights=weight))
+    losses = log_losses(scores, codes, fit_slope(scores, codes, weight, n))
+    return float(np.average(losses, weights=weight))

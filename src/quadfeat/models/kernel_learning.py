@@ -15,7 +15,7 @@ from ..kernels.subsets import Anova
 from ..learning.given import learned_kernel
 from ..learning.task import LANDMARKS, ROWS, Task
 from ..maps.base import FeatureMap
-from .calibration import log_loss
+from .calibration import fit_slope, log_losses
 from .contenders import ONE, Contender, Field, contenders, refined
 from .ridge_path import RidgePath
 from .ridge_sums import NormalSums
@@ -73,8 +73,9 @@ def choose_kernel(
     error of a ridge fit of `features`, each row left out in turn. With fewer than 1,000 rows all
     learn from all rows, and the likelihood decides, less log(n) / 2 per learned number (Schwarz,
     1978), more if the targets have heavy tails; a metric then has too many. The likelihood of
-    classes is that of their probabilities, each row left out in turn: a normal one has no limit
-    where classes are apart, and a label tells log(2) at most.
+    classes is that of their probabilities, each row left out in turn, and a kernel that is less
+    simple must be better by 1.5 standard errors: a normal likelihood has no limit where classes
+    are apart, and a label tells log(2) at most.
     """
     task = sample.task()
     median = Gaussian("median").resolve(task.X)  # which refuses distances that underflow
@@ -102,18 +103,19 @@ def _by_likelihood(
     sizes = np.array([each.n_learned + (each.family != family) for each in found])
     per_number = np.log(len(task.X)) / 2
     if sample.labels and np.abs(sample.Y).min() == 1:  # one label per row
-        values = _Judge(features, sample, 0).log_losses([each.kernel for each in found])
-        penalty = per_number / len(task.X)
-        judge = "log loss of rows left out in turn, and a penalty per learned number"
+        judge = _Judge(features, sample, 0)
+        losses = [judge.log_losses(each.kernel) for each in found]
+        losses = [rows + per_number * k / len(rows) for rows, k in zip(losses, sizes, strict=True)]
+        scores = np.array([judge.mean(rows) for rows in losses])
+        order = np.argsort(sizes, kind="stable")
+        best = int(order[judge.simplest_of_the_best([losses[i] for i in order])])
+        text = "log loss of rows left out in turn, and a penalty per learned number"
     else:
         values = np.array([each.learned.value for each in found])
-        penalty = _dispersion(task) * per_number / task.Y.size
-        judge = (
-            f"negative log likelihood per row, of {len(task.X)}, and a penalty per learned number"
-        )
-    scores = values + penalty * sizes
-    best = int(np.argmin(scores))  # the first of equals, which is the simplest
-    return found[best].kernel, _table(found, scores, best, judge)
+        scores = values + _dispersion(task) * per_number / task.Y.size * sizes
+        best = int(np.argmin(scores))  # the first of equals, which is the simplest
+        text = f"negative log likelihood of {len(task.X)} rows, and a penalty per learned number"
+    return found[best].kernel, _table(found, scores, best, text)
 
 
 def _dispersion(task: Task) -> float:
@@ -273,17 +275,15 @@ class _Judge:
             return np.full(len(judged.X), np.inf)
         return np.asarray((np.square(judged.Y - predicted) / units).sum(axis=1))
 
-    def log_losses(self, kernels: list[Kernel]) -> Floats:
-        """Of the classes of the rows, for each kernel."""
+    def log_losses(self, kernel: Kernel) -> Floats:
+        """Of the classes of the rows, (n,)."""
         judged = self._sample.at(self.rows)
         codes = (judged.Y[:, 0] > 0).astype(int) if judged.Y.shape[1] == 1 else judged.Y.argmax(1)
+        scores, _ = self._left_out(kernel, _COLUMNS)
+        if scores is None:
+            return np.full(len(codes), np.inf)
         n = float(judged.weight.sum() ** 2 / np.square(judged.weight).sum())
-        losses = np.full(len(kernels), np.inf)
-        for i, kernel in enumerate(kernels):
-            predicted, _ = self._left_out(kernel, _COLUMNS)
-            if predicted is not None:
-                losses[i] = log_loss(predicted, codes, judged.weight, n)
-        return losses
+        return log_losses(scores, codes, fit_slope(scores, codes, judged.weight, n))
 
     def _left_out(self, kernel: Kernel, columns: int) -> tuple[Floats | None, Floats]:
         """Predictions for the rows, None if no penalty can be solved, and the units of targets."""
