@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from .kernels.subsets import Anova as Anova
     from .maps.base import FeatureMap as FeatureMap
     from .maps.chooser import KernelFeatures as KernelFeatures
+    from .maps.dense_grid import DenseGrid as DenseGrid
     from .maps.expansions import HermiteMercer as HermiteMercer
     from .maps.expansions import Landmarks as Landmarks
-    from .maps.grids import DenseGrid as DenseGrid
     from .maps.grids import PolynomiallyExact as PolynomiallyExact
     from .maps.grids import SparseGrid as SparseGrid
     from .maps.grids import SubsampledGrid as SubsampledGrid
@@ -64,7 +64,7 @@ _HOMES = {
     "KernelFeatures": "maps.chooser",
     "HermiteMercer": "maps.expansions",
     "Landmarks": "maps.expansions",
-    "DenseGrid": "maps.grids",
+    "DenseGrid": "maps.dense_grid",
     "PolynomiallyExact": "maps.grids",
     "SparseGrid": "maps.grids",
     "SubsampledGrid": "maps.grids",

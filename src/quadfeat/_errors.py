@@ -17,6 +17,10 @@ class NoCertificate(ValueError):
     """No error below k(0) can be proven for a map; `error` estimates it."""
 
 
+class NoLattice(ValueError):
+    """A map whose columns are not those of one equispaced grid of up to three axes."""
+
+
 class NoEffects(ValueError, AttributeError):
     """A model without effects: it has no attribute `effects_`, as `dir` and notebooks must know."""
 

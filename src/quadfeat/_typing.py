@@ -14,6 +14,7 @@ Matrix = npt.NDArray[np.floating[Any]]  # float32 or float64, as X is
 Indices = npt.NDArray[np.intp]  # positions in an array
 Integers = npt.NDArray[np.int64]  # positions of fixed size, for C++ and files
 Mask = npt.NDArray[np.bool_]
+Modes = npt.NDArray[np.complex128]  # coefficients of complex exponentials
 
 Axes = Indices  # columns of X
 Subsets = Sequence[Axes]

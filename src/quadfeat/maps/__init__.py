@@ -21,9 +21,10 @@ final class overrides `fit` or `transform`. For other rooms a map also has `chec
 
 from .base import FeatureMap
 from .chooser import KernelFeatures
+from .dense_grid import DenseGrid
 from .expansions import HermiteMercer, Landmarks
 from .fourier import FourierMap
-from .grids import DenseGrid, PolynomiallyExact, SparseGrid, SubsampledGrid
+from .grids import PolynomiallyExact, SparseGrid, SubsampledGrid
 from .learned_grids import FramedGrid, ReweightedGrid
 from .random import OrthogonalFourier, QuasiRandomFourier, RandomFourier, SphericalRadial
 from .report import Report, Trial

@@ -32,6 +32,7 @@ from .._checks import (
     with_kernel_hint,
 )
 from .._display.showing import shown
+from .._errors import NoLattice
 from .._rows import as_array, dense_rows, has_finite_sum, same_kind
 from .._typing import Floats, Matrix
 from ..kernels.base import Group, Kernel
@@ -40,6 +41,7 @@ from ..numerics.blas import on_one_thread, one_thread
 from .coordinates import Coordinates, is_part
 from .facts import MapFacts
 from .gradients import Differentiable
+from .lattice import Lattice
 from .measured import Measured
 
 # The constraint of maps whose width is a parameter.
@@ -278,6 +280,10 @@ class FeatureMap(
         """
         for start, rows in self._coordinates.blocks(X, self._origin, out.dtype):
             self._evaluate(rows, out[start : start + len(rows)])
+
+    def lattice(self) -> Lattice:
+        """The columns as complex exponentials on a lattice; `NoLattice` where they are none."""
+        raise NoLattice(f"{type(self).__name__} is not a DenseGrid")
 
     def lighter(self, kernel: Kernel, most_columns: int) -> FeatureMap:
         """An unfitted map of the same kind for another kernel, of at most so many columns.

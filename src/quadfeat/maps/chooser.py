@@ -32,9 +32,9 @@ from ..kernels.base import Kernel
 from ..kernels.stationary import Gaussian
 from ..numerics import principal_frame
 from .base import FeatureMap
+from .dense_grid import DenseGrid
 from .expansions import ExpansionMap, HermiteMercer, Landmarks, compression_rows
 from .fourier import FourierMap, reaches
-from .grids import DenseGrid
 from .learned_grids import FramedGrid, ReweightedGrid
 from .random import OrthogonalFourier, QuasiRandomFourier, RandomFourier, SphericalRadial
 from .report import Report, Trial, choose, refused

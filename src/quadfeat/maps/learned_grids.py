@@ -24,8 +24,9 @@ from ..kernels.stationary import Gaussian
 from ..rules import grids
 from ..rules.rule import Rule, zero_rule
 from .base import COLUMNS
+from .dense_grid import DenseGrid
 from .fourier import FourierMap
-from .grids import DenseGrid, SubsampledGrid
+from .grids import SubsampledGrid
 
 
 class ReweightedGrid(FourierMap):

@@ -127,13 +127,17 @@ class KernelModel(ModelFacts, EncodedModel, ExplainedModel, BaseEstimator):
         self, data: AnySource, summary: Summary, checkpoint: Checkpoint, *, batch: bool
     ) -> None:
         """Fit the coefficients; here those of a ridge regression."""
-        stream = self._stream(data, summary, self._encoded_for_ridge)
-        sums = ridge_sums(stream, checkpoint, self.features_.n_columns_, self._n_outputs)
+        sums = self._summed(data, summary, checkpoint)
         if batch:
             summary = self._with_batches(sums, summary)
         self._finish(sums, self._sample(summary), summary.distinct_share, copy=batch)
         if batch:
             self._keep_batches(sums, summary)
+
+    def _summed(self, data: AnySource, summary: Summary, checkpoint: Checkpoint) -> Any:
+        """The sums of all rows; here those of a ridge regression on any map."""
+        stream = self._stream(data, summary, self._encoded_for_ridge)
+        return ridge_sums(stream, checkpoint, self.features_.n_columns_, self._n_outputs)
 
     @property
     @abstractmethod
@@ -394,7 +398,7 @@ class KernelModel(ModelFacts, EncodedModel, ExplainedModel, BaseEstimator):
             require(self._seen.n_columns == d, "the sample has other columns")
         n_scores = self._check_restored(p)
         if hasattr(self, "_sums"):
-            require(self._sums.cross.shape == (p, n_scores), "the sums are those of another map")
+            require(self._sums.fit(p, n_scores), "the sums are those of another map")
 
     @abstractmethod
     def _check_restored(self, p: int) -> int:

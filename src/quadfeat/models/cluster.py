@@ -26,13 +26,12 @@ from ..data.checkpoint import Checkpoint
 from ..data.dask_source import AnySource, delayed, is_collection
 from ..data.partitioned import PartitionedRows, check_seen
 from ..data.sources import source
-from ..maps.base import FeatureMap
-from .stream import LABELS, Arrays, Encode, FeatureStream, Stream, Sums
+from .stream import LABELS, Arrays, Encode, FeatureStream, RowMap, Stream, Sums
 
 
 def open_stream(
     data: AnySource,
-    features: FeatureMap,
+    features: RowMap,
     encode: Encode,
     *,
     n_rows: int | None,
@@ -54,7 +53,7 @@ class ClusterStream:
     encode : function of a Block that returns its targets and weights in the form of the sums
     """
 
-    def __init__(self, partitions: PartitionedRows, features: FeatureMap, encode: Encode) -> None:
+    def __init__(self, partitions: PartitionedRows, features: RowMap, encode: Encode) -> None:
         self._partitions, self._features, self._encode = partitions, features, encode
 
     def fold(
@@ -78,7 +77,7 @@ class _SumsTask:
     """Worker task: the sums of one partition."""
 
     blank: Callable[[], Any]
-    features: FeatureMap
+    features: RowMap
     encode: Encode
     dtype: Any
 

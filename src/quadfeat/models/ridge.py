@@ -13,7 +13,7 @@ from ..data.checkpoint import Checkpoint
 from ..numerics.factorisations import InPlaceCholesky, factor_raised, norms
 from .ridge_path import MAX_LEVERAGE, MAX_PATH, RidgePath
 from .ridge_sums import NormalSums, RidgeSystem
-from .stream import Rows, Stream
+from .stream import Rows, Stream, summed
 from .tuning import Tried, best, penalties
 
 _CANCELLED = 1e-13  # share of the total squares below which those of the residuals are rounding
@@ -90,12 +90,7 @@ def ridge_sums(
     stream: Stream, checkpoint: Checkpoint, n_columns: int, n_targets: int
 ) -> NormalSums:
     """The sums of a whole stream, resumed from the checkpoint if it has any."""
-    resumed = checkpoint.resume("sums")
-    start, sums = 0, NormalSums(n_columns, n_targets)
-    if resumed is not None:
-        start, sums = resumed[0], NormalSums.from_state(resumed[1])
-    stream.fold(sums, checkpoint, "sums", start=start)
-    return sums
+    return summed(stream, checkpoint, NormalSums(n_columns, n_targets), "sums")
 
 
 def fit_ridge(

@@ -16,7 +16,7 @@ from ..numerics.blas import on_one_thread, share
 
 _PANEL = 1024  # columns of a product at a time, so that its buffer is small beside the sum
 _TILE = 256  # minimum columns of a tile; smaller ones take longer in total
-_CANCELLED = 1e-13  # share of a sum of squares below which a difference is rounding error
+CANCELLED = 1e-13  # share of a sum of squares below which a difference is rounding error
 _FAR = 32  # exponent beyond which squares and sums of float32 may overflow or underflow
 
 
@@ -148,6 +148,10 @@ class NormalSums:
         if not (np.concatenate([self.gram.diagonal(), self.target_square, weights]) >= 0).all():
             raise ValueError("a sum of squares or weights is negative")
 
+    def fit(self, p: int, n_targets: int) -> bool:
+        """Whether these are sums of so many columns and targets."""
+        return self.cross.shape == (p, n_targets)
+
     def system(
         self, *, intercept: bool, signs: Floats, copy: bool, distinct_share: float = 1.0
     ) -> RidgeSystem:
@@ -169,7 +173,7 @@ class NormalSums:
             cross = cross - np.outer(self.feature_sum, target_mean)
             centred = target_square - target_mean * self.target_sum
             # For a constant target the difference is rounding error.
-            target_square = np.where(centred > _CANCELLED * target_square, centred, 0.0)
+            target_square = np.where(centred > CANCELLED * target_square, centred, 0.0)
             for start in range(0, len(gram), _PANEL):
                 some = slice(start, start + _PANEL)
                 gram[start:, some] -= np.outer(self.feature_sum[start:], feature_mean[some])

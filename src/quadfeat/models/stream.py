@@ -16,14 +16,26 @@ from ..data.base import Source
 from ..data.blocks import Block
 from ..data.checkpoint import Checkpoint
 from ..data.iterators import IteratorSource
-from ..maps.base import FeatureMap
 
 _BUFFER = 2**28  # bytes of features at a time: long products, and small beside the sums
 LONGEST = 8192  # rows of a product; longer ones are no faster
 _KEPT = 2**30  # bytes of features that are cached for further passes
-LABELS = {"sums": "reading the rows", "descent": "minimising the loss"}  # by stage
+LABELS = {  # by stage
+    "sums": "reading the rows",
+    "toeplitz": "reading the rows",
+    "descent": "minimising the loss",
+}
 Encode = Callable[[Block], tuple[Any, Any]]
 Arrays = Callable[[], dict[str, Any]]
+
+
+class RowMap(Protocol):
+    """What rows are written by: a `FeatureMap`, or a `Lattice`, which has `rows_at_once` too."""
+
+    @property
+    def n_columns_(self) -> int: ...
+
+    def write(self, X: Any, out: Matrix) -> None: ...
 
 
 class Sums(Protocol):
@@ -60,6 +72,16 @@ class Stream(Protocol):
         start : int, number of the first block
         beside : function that returns further arrays for the checkpoint
         """
+
+
+def summed(stream: Stream, checkpoint: Checkpoint, empty_sums: Any, stage: str) -> Any:
+    """Empty sums after a whole pass, resumed from this stage of the checkpoint if it has one."""
+    resumed = checkpoint.resume(stage)
+    start, sums = 0, empty_sums
+    if resumed is not None:
+        start, sums = resumed[0], type(sums).from_state(resumed[1])
+    stream.fold(sums, checkpoint, stage, start=start)
+    return sums
 
 
 class LocalStream(ABC):
@@ -113,7 +135,7 @@ class FeatureStream(LocalStream):
     Parameters
     ----------
     source : Source or IteratorSource
-    features : fitted FeatureMap
+    features : fitted FeatureMap, or a Lattice, which needs many rows at a time
     encode : function of a Block that returns its targets and weights in the form of the sums
     n_rows : int or None, if known
     keep : bool, whether to cache features of up to a gigabyte for further passes
@@ -122,7 +144,7 @@ class FeatureStream(LocalStream):
     def __init__(
         self,
         source: Source | IteratorSource,
-        features: FeatureMap,
+        features: RowMap,
         encode: Encode,
         *,
         n_rows: int | None = None,
@@ -139,6 +161,9 @@ class FeatureStream(LocalStream):
             # A resumed pass skips everything up to the end of block `start`.
             first = next((i + 1 for i, (_, done) in enumerate(self._kept) if done == start), 0)
             yield from self._kept[first if start else 0 :]
+            return
+        if (rows_at_once := getattr(self._features, "rows_at_once", None)) is not None:
+            yield from gathered(self._computed(label, start), rows_at_once)
             return
         kept: list[tuple[Rows, int | None]] | None = [] if self._keep and start == 0 else None
         for rows, done in self._computed(label, start):
@@ -258,3 +283,28 @@ class Rows(LocalStream):
     def targets(self, Y: Floats) -> Rows:
         """The same rows with other targets."""
         return replace(self, y=Y)
+
+
+def gathered(
+    pieces: Iterator[tuple[Rows, int | None]], rows: int
+) -> Iterator[tuple[Rows, int | None]]:
+    """Pieces of at least so many rows, each of whole blocks, so that resumed passes cut alike."""
+    some: list[Rows] = []
+    count, last = 0, None
+    for piece, done in pieces:
+        some.append(replace(piece, Z=piece.Z.copy()))
+        count, last = count + len(piece.Z), done
+        if count >= rows and done is not None:
+            yield _joined(some), done
+            some, count = [], 0
+    if some:
+        yield _joined(some), last
+
+
+def _joined(pieces: list[Rows]) -> Rows:
+    weights = [np.ones(len(piece.Z)) if piece.weight is None else piece.weight for piece in pieces]
+    return Rows(
+        np.concatenate([piece.Z for piece in pieces]),
+        np.concatenate([piece.y for piece in pieces]),
+        np.concatenate(weights),
+    )

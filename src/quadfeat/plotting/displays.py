@@ -11,7 +11,7 @@ from .._checks import check_count, generator
 from .._errors import NoCertificate
 from ..kernels.base import Kernel
 from ..maps.base import FeatureMap
-from ..maps.grids import DenseGrid
+from ..maps.dense_grid import DenseGrid
 from .style import ACCENT, INK, REFERENCE, new_axes, plain_ticks, style_of, tidy
 
 _APART = 1.25  # ratio of widths whose labels stand side by side

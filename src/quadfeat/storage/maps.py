@@ -13,9 +13,10 @@ from ..constructions.framed_grid import PrunedGrid
 from ..constructions.landmarks import LandmarkBasis
 from ..maps.base import FeatureMap
 from ..maps.chooser import KernelFeatures
+from ..maps.dense_grid import DenseGrid
 from ..maps.expansions import HermiteMercer, Landmarks
 from ..maps.fourier import FourierMap
-from ..maps.grids import DenseGrid, PolynomiallyExact, SparseGrid, SubsampledGrid
+from ..maps.grids import PolynomiallyExact, SparseGrid, SubsampledGrid
 from ..maps.learned_grids import FramedGrid, ReweightedGrid
 from ..maps.random import OrthogonalFourier, QuasiRandomFourier, RandomFourier, SphericalRadial
 from ..maps.report import Report

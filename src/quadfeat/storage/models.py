@@ -14,6 +14,9 @@ from ..models.classifier import KernelClassifier
 from ..models.regressor import KernelRegressor
 from ..models.ridge import Posterior
 from ..models.ridge_sums import NormalSums
+from ..models.solver import SOLVERS
+from ..models.toeplitz import ToeplitzPosterior
+from ..models.toeplitz_sums import ToeplitzSums
 from ..models.tuning import Tried
 from .maps import any_estimator
 from .recipe import (
@@ -64,6 +67,7 @@ _parameters: dict[str, Check] = {
     "features": either(absent, instance(FeatureMap)),
     "encoder": either(absent, instance(TableEncoder)),
     "class_weight": either(absent, instance(str), _class_weights),
+    "solver": lambda value: isinstance(value, str) and value in SOLVERS,
     "fit_intercept": instance(bool, int),
     "dtype": either(absent, lambda value: isinstance(value, str) and value in DTYPES),
     "verbose": instance(bool, int),
@@ -82,12 +86,22 @@ _fitted: dict[str, Check] = {
 
 _maybe: dict[str, Check] = {
     **any_estimator,
-    "_sums": instance(NormalSums),
+    "_sums": instance(NormalSums, ToeplitzSums),
     "_seen": instance(RowSample),
     "feature_importances_": array(FLOATS, 1, least=0.0),
     "_background": array(FLOATS, 2),
     "encoder_": instance(TableEncoder),
 }
+
+
+def _state(model: Any) -> dict[str, Any]:
+    """The attributes; earlier versions can read those of a model fitted by products."""
+    state = dict(vars(model))
+    if state.get("solver") == "auto":
+        del state["solver"]
+    if state.get("solver_") == "products":
+        del state["solver_"]
+    return state
 
 
 def _model(kind: type[KernelModel], fitted: dict[str, Check], **maybe: Check) -> Recipe:
@@ -97,7 +111,8 @@ def _model(kind: type[KernelModel], fitted: dict[str, Check], **maybe: Check) ->
         stored={**_fitted, **fitted},
         parameters={name: _parameters.get(name, plain) for name in names},
         optional={**_maybe, **maybe},
-        derived=("_decomposition",),
+        derived=("_decomposition", "_lattice"),
+        state=_state,
         # A file must not decide where a later fit writes.
         forgotten=("checkpoint",),
         finish=kind.restored,
@@ -130,6 +145,30 @@ _RECIPES = (
         make=lambda **state: NormalSums.from_state(state),
     ),
     Recipe(
+        ToeplitzSums,
+        parameters={
+            "steps": array(FLOATS, 1, above=0.0),
+            "generator": array(FLOATS, 2, 3, 4),
+            "cross": array(FLOATS, 3, 4, 5),
+            "feature_sum": array(FLOATS, 2, 3, 4),
+            "target_sum": array(FLOATS, 1),
+            "target_square": array(FLOATS, 1),
+            "low": array(FLOATS, 1),
+            "high": array(FLOATS, 1),
+            "weight": array(FLOATS, 0),
+            "weight_square": array(FLOATS, 0),
+        },
+        finish=ToeplitzSums.check,
+        state=ToeplitzSums.state,
+        make=lambda **state: ToeplitzSums.from_state(state),
+    ),
+    data_class(
+        ToeplitzPosterior,
+        ToeplitzPosterior.check,
+        sums=instance(ToeplitzSums),
+        intercept=instance(bool),
+    ),
+    Recipe(
         RowSample,
         parameters={
             "limit": count,
@@ -156,6 +195,8 @@ _RECIPES = (
             "_single": instance(bool),
             "_posterior": either(absent, instance(Posterior)),
         },
+        solver_=instance(str),
+        _toeplitz=instance(ToeplitzPosterior),
     ),
     _model(
         KernelClassifier,

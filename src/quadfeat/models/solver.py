@@ -1,0 +1,163 @@
+"""Which solver fits a regressor, and the parts of a fit that a lattice does by transforms."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from math import log2
+from typing import Any
+
+import numpy as np
+
+from .._errors import NoLattice
+from .._typing import Floats, Matrix
+from ..data.blocks import Block
+from ..data.checkpoint import Checkpoint
+from ..data.dask_source import AnySource
+from ..data.summary import Summary
+from ..maps.base import FeatureMap
+from ..maps.lattice import Lattice
+from ..numerics.nufft import has_nufft
+from .cluster import open_stream
+from .stream import Encode, summed
+from .toeplitz import MOST_STD_ROWS, ToeplitzPosterior
+from .toeplitz_sums import ToeplitzSums
+
+SOLVERS = ("auto", "products", "toeplitz")
+DENSE_COLUMNS = 1024  # up to which the gram of a lattice is written out and factored
+_FEWEST = 64  # rows, from which predictions are transforms
+# Seconds on one core of 2021, for the choice alone: multiply-adds, rows by axes, points of an FFT.
+_MULTIPLY_ADD, _ROW, _FFT_POINT, _START = 5e-11, (0, 1.5e-7, 4e-7, 2.4e-6), 4e-9, 1e-2
+_STEPS = 1000  # products with the matrix of a fit, the choice of the penalty included
+
+
+def chosen_lattice(solver: str, features: Any, n_rows: int) -> Lattice | None:
+    """The lattice of a map where transforms are asked for, or by "auto" cheaper; else None."""
+    if solver == "products":
+        return None
+    try:
+        lattice = features.lattice()
+    except NoLattice as reason:
+        if solver == "auto":
+            return None
+        raise ValueError(
+            f"solver='toeplitz' needs an equispaced grid of one group of up to 3 axes, such as "
+            f"DenseGrid(kernel, rule='equispaced'): {reason}; solver='auto' fits any map"
+        ) from None
+    if not has_nufft():
+        if solver == "auto":
+            return None
+        raise ImportError("solver='toeplitz' needs finufft: pip install 'quadfeat[nufft]'")
+    return lattice if solver == "toeplitz" or _is_cheaper(lattice, n_rows) else None
+
+
+def _is_cheaper(lattice: Lattice, n_rows: int) -> bool:
+    p, d = lattice.n_map_columns, len(lattice.shape)
+    products = _MULTIPLY_ADD * (n_rows * p**2 + 4 * p**3)
+    points = 2**d * lattice.roots.size
+    transforms = _START + n_rows * _ROW[d] + 8 * _FFT_POINT * points
+    if p <= DENSE_COLUMNS:
+        transforms += _MULTIPLY_ADD * 4 * p**3
+    else:
+        transforms += _STEPS * _FFT_POINT * points * log2(points) / 8
+    return transforms < products
+
+
+def lattice_sums(
+    data: AnySource,
+    lattice: Lattice,
+    encode: Encode,
+    checkpoint: Checkpoint,
+    *,
+    n_rows: int | None,
+    n_targets: int,
+) -> ToeplitzSums:
+    """The sums of all rows of a source, resumed from the checkpoint if it has any."""
+    stream = open_stream(data, lattice, encode, n_rows=n_rows, keep=False)
+    empty = ToeplitzSums(lattice.steps.tolist(), lattice.shape, n_targets)
+    sums: ToeplitzSums = summed(stream, checkpoint, empty, "toeplitz")
+    return sums
+
+
+class LatticeModel(ABC):
+    """What a model does by transforms; `solver_` says whether it does."""
+
+    solver: str
+    solver_: str
+    features_: FeatureMap
+    coef_: Floats
+    intercept_: Any
+    _lattice: Lattice | None  # not stored
+    _toeplitz: ToeplitzPosterior  # of a fit by conjugate gradients
+
+    @abstractmethod
+    def _predicted_rows(self, X: Any) -> Iterator[Block]:
+        """X in blocks, after the checks of `predict`."""
+
+    @abstractmethod
+    def _precision(self, X: Matrix) -> Any:
+        """The dtype of the features of these rows."""
+
+    def _choose_solver(self, summary: Summary) -> None:
+        self.__dict__.pop("_toeplitz", None)
+        self._lattice = chosen_lattice(self.solver, self.features_, summary.n_rows)
+        self.solver_ = "products" if self._lattice is None else "toeplitz"
+
+    def _lattice_of_fit(self) -> Lattice | None:
+        """The lattice, also of a model that was loaded; None if products are to be used."""
+        if not hasattr(self, "_lattice"):
+            transforms = getattr(self, "solver_", "products") == "toeplitz" and has_nufft()
+            self._lattice = self.features_.lattice() if transforms else None
+        return self._lattice
+
+    @property
+    def _iterates(self) -> bool:
+        """Whether the fit is by conjugate gradients."""
+        lattice = self._lattice_of_fit()
+        return lattice is not None and lattice.n_map_columns > DENSE_COLUMNS
+
+    def _transformed(self, X: Any, lattice: Lattice) -> Floats:
+        """z'W + b, (n, t), by transforms; of few rows by a product."""
+        W = np.atleast_2d(self.coef_).T
+        modes, intercept = lattice.modes(W), np.atleast_1d(self.intercept_)
+        parts = [np.empty((0, W.shape[1]))]
+        for rows in self._lattice_rows(X, lattice):
+            if len(rows) >= _FEWEST:
+                values = lattice.values(rows, modes)
+            else:
+                features = lattice.features_of(rows).reshape(len(rows), -1)
+                values = (features.conj() @ modes.reshape(len(modes), -1).T).real
+            parts.append(values + intercept)
+        return np.concatenate(parts)
+
+    def _lattice_rows(self, X: Any, lattice: Lattice) -> Iterator[Matrix]:
+        """The columns of the lattice, of many rows at a time."""
+        some: list[Matrix] = []
+        count = 0
+        for block in self._predicted_rows(X):
+            some.append(_written(lattice, block, self._precision(block.X)))
+            count += len(block)
+            if count >= lattice.rows_at_once:
+                yield np.concatenate(some)
+                some, count = [], 0
+        if some:
+            yield np.concatenate(some)
+
+    def _solved_deviations(self, X: Any) -> Floats:
+        """Standard deviations / that of the noise, (n,), by a solve for each row."""
+        lattice = self._lattice_of_fit()
+        if lattice is None:
+            raise ImportError("return_std needs finufft here: pip install 'quadfeat[nufft]'")
+        rows = np.concatenate([np.empty((0, lattice.n_columns_)), *self._lattice_rows(X, lattice)])
+        if len(rows) > MOST_STD_ROWS:
+            raise ValueError(
+                f"return_std=True of {len(rows):,} rows: this fit by solver='toeplitz' solves a "
+                f"system for each, so give at most {MOST_STD_ROWS:,} rows at a time"
+            )
+        return self._toeplitz.deviations(lattice, rows)
+
+
+def _written(lattice: Lattice, block: Block, dtype: Any) -> Matrix:
+    rows = np.empty((len(block), lattice.n_columns_), dtype=dtype)
+    lattice.write(block.X, rows)
+    return rows
