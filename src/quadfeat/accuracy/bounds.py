@@ -1,18 +1,19 @@
 """The vocabulary of the proofs: constructions that can be certified, and bounds on cells.
 
 A construction is what a map built for one group of axes: a `Rule` of any nodes, a tensor `Grid`, a
-`Sparse` grid, or a `Reweighted` grid. A proof returns a `Bound`: a step function of |u|^2 that no
-|k - k~| of the group exceeds.
+`Sparse` grid, a `Reweighted` grid, or a `SpectralLattice`. A proof returns a `Bound`: a step
+function of |u|^2 that no |k - k~| of the group exceeds.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from .._typing import Floats
+from .._typing import Floats, Integers
 from ..rules.rule import Axis, Rule
 
 
@@ -55,7 +56,16 @@ class Reweighted:
     rule: Rule
 
 
-Construction = Rule | Grid | Sparse | Reweighted
+@dataclass(frozen=True, eq=False)
+class SpectralLattice:
+    """Equispaced nodes on every axis with weights as the density, of an isotropic kernel."""
+
+    steps: Floats
+    counts: Integers
+    density: Callable[[Floats], Floats]
+
+
+Construction = Rule | Grid | Sparse | Reweighted | SpectralLattice
 
 
 class Bound(NamedTuple):

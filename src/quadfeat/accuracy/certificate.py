@@ -18,16 +18,28 @@ import numpy as np
 from .._typing import Floats
 from ..kernels.base import Group, Kernel
 from ..rules import grids
+from ..rules.lattice import lattice_bound
 from ..rules.rule import Rule, axis_key
 from .axis_cells import ROUNDING
-from .bounds import Bound, Construction, Grid, Reweighted, Sparse, chain, rule_key
+from .bounds import (
+    Bound,
+    Construction,
+    Grid,
+    Reweighted,
+    Sparse,
+    SpectralLattice,
+    chain,
+    rule_key,
+)
 from .covering import cover_bound
 from .proof import Certificate, refuse_vacuous
 from .region import Region
 from .sparse_grid import smolyak_bound
 from .taylor import taylor_bound
-from .tensor_grid import grid_bound
+from .tensor_grid import equispaced_grid_bound, grid_bound
 from .theory import polynomially_exact
+
+_LONG = 1024  # nodes of an axis, beyond which its cells take seconds
 
 
 def certify(
@@ -44,7 +56,7 @@ def certify(
     Parameters
     ----------
     kernel : Kernel, resolved
-    constructions : a `Rule`, `Grid`, `Sparse` or `Reweighted` for each of the kernel's groups
+    constructions : a `Construction` for each of the kernel's groups
     region : Region
     degree : int, the even degree the rules are exact to, to report Theorem 1's value as well
     cells : int, cells of |u|^2 for grids: more are tighter; default: by how far k falls
@@ -115,13 +127,20 @@ def _group_bound(
     d = len(group.axes)
     step = region.diameter**2 / cells
     radii = np.sqrt(step * np.arange(1, cells + 1)) * (1 + 1e-12)
+    if isinstance(construction, SpectralLattice):
+        return _lattice_proof(group, construction, region, step, cells)
     if isinstance(construction, Grid | Sparse | Reweighted):
         axes = group.kernel.axes(d)
         if isinstance(construction, Sparse):
             return Bound(step, smolyak_bound(axes, construction, region, step, cells), "its levels")
         rules = construction.axes if isinstance(construction, Grid) else construction.grid.axes
+        aliased = equispaced_grid_bound(axes, rules, np.array(region.box))
+        if isinstance(construction, Grid) and aliased < 1 and max(map(len, rules)) > _LONG:
+            return Bound(step, np.full(cells, aliased), "aliases and the lost tail")
         upper = grid_bound(axes, rules, region, step, cells)
         if isinstance(construction, Grid):
+            if aliased < upper[-1]:
+                return Bound(step, np.minimum(upper, aliased), "aliases and the lost tail")
             return Bound(step, upper, "its axes")
         moved = _moved_mass(construction.grid, construction.rule)
         if d > 3 or moved <= upper[-1]:
@@ -135,6 +154,17 @@ def _group_bound(
         bound = _any_rule_bound(group.kernel, construction, region, step, radii, budget)
     refuse_vacuous(bound.upper[-1], d)
     return bound
+
+
+def _lattice_proof(
+    group: Group, construction: SpectralLattice, region: Region, step: float, cells: int
+) -> Bound:
+    reach = np.minimum(region.box, region.diameter)
+    value = lattice_bound(
+        group.kernel.group_at, construction.density, construction.steps, construction.counts, reach
+    )
+    refuse_vacuous(value, len(group.axes))
+    return Bound(step, np.full(cells, value * (1 + 1e-12)), "aliases and the lost tail")
 
 
 def _any_rule_bound(
@@ -156,7 +186,7 @@ def _key(group: Group, construction: Construction, region: Region) -> Any:
     rules = construction.levels if isinstance(construction, Sparse) else ()
     if isinstance(construction, Grid):
         rules = (construction.axes,)
-    if isinstance(construction, Reweighted):
+    if isinstance(construction, Reweighted | SpectralLattice):
         return id(construction), id(group.kernel), region
     names = tuple(tuple(rule_key(rule) for rule in some) for some in rules)
     axes = tuple(axis_key(axis) for axis in group.kernel.axes(len(group.axes)))

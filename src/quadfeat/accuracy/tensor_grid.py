@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from .._errors import NoDensity
 from .._typing import Floats
+from ..rules.interval import equispaced, equispaced_bound
 from ..rules.rule import Axis, Rule, axis_key
 from .axis_cells import AxisCells, falls, level_edges, mass, square_edges
 from .bounds import Cells, padded, rule_key
@@ -130,3 +132,26 @@ def _grid_cells(
                 break
             power = _combine(power, power, cells, ball)
     return reduce(lambda a, b: _combine(a, b, cells, ball), parts)
+
+
+def equispaced_grid_bound(axes: Sequence[Axis], rules: Sequence[Rule], reach: Floats) -> float:
+    """The sum of `equispaced_bound` over axes; infinite unless all rules are `equispaced`.
+
+    k and the rule are at most 1 on every axis, so the error of a product is at most the sum of
+    those of its factors.
+    """
+    total = 0.0
+    for axis, rule, gap in zip(axes, rules, reach, strict=True):
+        nodes = rule.nodes[:, 0]
+        if len(rule) < 2 or not axis.decreasing or axis.noise > 0:
+            return inf
+        step = float(nodes[-1] - nodes[0]) / (len(rule) - 1)
+        try:
+            same = equispaced(axis.density, len(rule), step)
+        except NoDensity:
+            return inf
+        apart = np.abs(same.weights - rule.weights).sum()
+        if np.abs(same.nodes - rule.nodes).max() > 1e-12 * step or apart > 1e-12:
+            return inf
+        total += equispaced_bound(axis, len(rule), step, float(gap)) + 1e-12
+    return total

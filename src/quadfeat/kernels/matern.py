@@ -23,8 +23,9 @@ class Matern(GammaKernel):
     """The Matern kernel of smoothness `nu` and length scale 1 / sqrt(2 gamma).
 
     Isotropic (`product=False`) it depends on |u|, and its spectrum is the multivariate Student t
-    with 2 nu degrees of freedom: it does not factor over axes, so it has no grid. The product of
-    one-dimensional ones (`product=True`) is another kernel, and has. nu=0.5 is the exponential
+    with 2 nu degrees of freedom: it does not factor over axes, so it has no tensor grid, but in up
+    to 3 axes a lattice, DenseGrid(rule="equispaced"). The product of one-dimensional ones
+    (`product=True`) is another kernel, and has grids. nu=0.5 is the exponential
     kernel; as nu grows both tend to `Gaussian(gamma)`.
 
     Parameters
@@ -57,9 +58,9 @@ class Matern(GammaKernel):
     def axis(self, i: int) -> Axis:
         if not self.product:
             raise NotSeparable(
-                "the isotropic Matern kernel does not factor over axes, so it has no grid; use "
-                "Matern(nu, gamma, product=True), or RandomFourier, QuasiRandomFourier or "
-                "OrthogonalFourier"
+                "the isotropic Matern kernel does not factor over axes, so it has no tensor grid; "
+                "use Matern(nu, gamma, product=True), DenseGrid(rule='equispaced') in up to 3 "
+                "axes, or RandomFourier, QuasiRandomFourier or OrthogonalFourier"
             )
         return super().axis(i)
 
@@ -74,6 +75,18 @@ class Matern(GammaKernel):
     def density(self, omega: Floats) -> Floats:
         scale = np.sqrt(2 * self.gamma)
         return np.asarray(stats.t.pdf(omega / scale, df=2 * self.nu)) / scale
+
+    def frequency_scales(self, d: int) -> Floats:
+        """Inverses of the length scales, (d,)."""
+        return np.sqrt(2 * np.broadcast_to(np.asarray(self.gamma, dtype=np.float64), (d,)))
+
+    def joint_density(self, omega: Floats) -> Floats:
+        """The spectral density of the isotropic kernel at frequencies (n, d): Student's t, (n,)."""
+        d, nu = omega.shape[1], float(self.nu)
+        scales = self.frequency_scales(d)
+        square = np.square(omega / scales).sum(axis=1)
+        log = special.gammaln(nu + d / 2) - special.gammaln(nu) - d / 2 * np.log(2 * np.pi * nu)
+        return np.exp(log - (nu + d / 2) * np.log1p(square / (2 * nu))) / scales.prod()
 
     def quantile(self, q: Floats) -> Floats:
         return np.sqrt(2 * self.gamma) * special.stdtrit(2 * self.nu, q)

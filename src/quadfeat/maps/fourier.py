@@ -43,7 +43,7 @@ class FourierMap(FeatureMap):
 
     def _build(self, X: Matrix) -> int:
         self._made_rules = self._rules(X)
-        self._plan, self.signs_ = _fourier_plan(self._groups, self._made_rules, X.shape[1])
+        self._plan, self.signs_ = fourier_plan(self._groups, self._made_rules, X.shape[1])
         return self._plan.n_columns
 
     def _rules(self, X: Matrix) -> list[Rule]:
@@ -157,7 +157,7 @@ class FourierMap(FeatureMap):
 
 
 # --- from rules to plans ------------------------------------------------------------------------
-def _fourier_plan(
+def fourier_plan(
     groups: Sequence[Group], group_rules: Sequence[Rule], d: int
 ) -> tuple[FourierPlan, Floats]:
     """The plan of cosine and sine columns, equal and mirrored nodes merged, and its signs."""

@@ -49,7 +49,8 @@ class Lattice:
     axes : (d,), columns that are read, in the coordinates of the map's kernel
     steps : (d,), between nodes
     roots : (*shape), roots of the weights; the squares sum to k(0)
-    axis_roots : vectors (n_i,) whose outer product the roots are; None if they are no such product
+    axis_roots : vectors (n_i,) whose outer product the roots are, or resemble for an isotropic
+        kernel: their squares are the marginals of the weights
     right : (m,), flat positions of the modes of cosines and sines; None for a tensor grid, whose
         columns are products over axes
     constant : bool, whether the zero mode is a column, the last
@@ -59,7 +60,7 @@ class Lattice:
     axes: Axes
     steps: Floats
     roots: Floats
-    axis_roots: list[Floats] | None
+    axis_roots: list[Floats]
     right: Integers | None
     constant: bool
 
@@ -87,7 +88,12 @@ class Lattice:
         flat = roots.reshape(-1)
         flat[right] = flat[::-1][right] = amplitudes / np.sqrt(2.0)
         flat[len(flat) // 2] = plan.constant
-        return cls(features, axes, steps, roots, None, right, plan.constant != 0)
+        lines = [
+            np.sqrt(np.square(np.moveaxis(roots, i, 0)).reshape(n, -1).sum(axis=1))
+            for i, n in enumerate(roots.shape)
+        ]
+        lines[1:] = [line / np.linalg.norm(line) for line in lines[1:]]
+        return cls(features, axes, steps, roots, lines, right, plan.constant != 0)
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 - `rule`: the class `Rule`, what an `Axis` must know, and mirror-symmetric rules
 - `gauss`: Gauss rules of a density or of a discrete measure, and orthonormal polynomials
 - `interval`: equispaced and Clenshaw-Curtis rules, and the error of equispaced ones
+- `lattice`: equispaced rules for a tolerance, and lattices for densities of several axes
 - `choice`: the best one-dimensional rule for a range of gaps, cached by `AxisRules`
 - `grids`: rules from rules: tensor, sparse and subsampled grids; embedded, mirrored, folded
 

@@ -87,7 +87,7 @@ _fourier: dict[str, Check] = {
 
 _grid: dict[str, Check] = {
     **_signed,
-    "_plan": instance(KroneckerPlan),
+    "_plan": instance(KroneckerPlan, FourierPlan),
     "_axis_rules": list_of(list_of(instance(Rule))),
 }
 
@@ -100,11 +100,11 @@ _map_parameters: dict[str, Check] = {
 
 
 def _state(features: Any) -> dict[str, Any]:
-    """The attributes of a map; no `points` are not stored, so that earlier versions can read it."""
+    """The attributes of a map; without newer parameters that are None, for earlier versions."""
     return {
         name: value
         for name, value in vars(features).items()
-        if not (name == "points" and value is None)
+        if not (name in ("points", "tol") and value is None)
     }
 
 
@@ -121,7 +121,15 @@ def _map(kind: type, stored: dict[str, Check], *more: str, **maybe: Check) -> Re
 
 
 _MAPS = (
-    _map(DenseGrid, _grid),
+    replace(
+        _map(
+            DenseGrid,
+            _grid,
+            _made_rules=list_of(instance(Rule)),
+            _steps=array(FLOATS, 1, above=0.0),
+        ),
+        state=_state,
+    ),
     _map(SparseGrid, _fourier),
     _map(SubsampledGrid, _fourier),
     _map(PolynomiallyExact, {**_fourier, "_met": number(whole, -1)}),
