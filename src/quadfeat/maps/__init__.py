@@ -5,7 +5,9 @@
 - `coordinates`: the inner kernel and rows of a kernel with a metric, which subclasses see.
 - `gradients`: `Differentiable`, the gradients of features by the rows.
 - `fourier`: `FourierMap`, cosines and sines at the nodes of a rule; plans from rules.
-- `grids`: rules that do not depend on the rows: dense, sparse, subsampled, polynomially exact.
+- `dense_grid`: `DenseGrid`, every node of a tensor grid, or of a lattice for isotropic kernels.
+- `lattice`: `Lattice`, the columns of an equispaced grid as complex exponentials.
+- `grids`: rules that do not depend on the rows: sparse, subsampled, polynomially exact.
 - `learned_grids`: rules fitted to the rows: reweighted, polished, framed.
 - `random`: random, orthogonal, quasi-random and spherical-radial nodes.
 - `expansions`: `HermiteMercer` and `Landmarks`, expansions around the data.
@@ -16,7 +18,7 @@
 One rule: a map names a construction and stores its parameters; numerics live in `constructions`. No
 final class overrides `fit` or `transform`. For other rooms a map also has `check_parameters`,
 `write`, `write_gradient` and `features_of` (validated rows), `dense_rows`, `moved_to`, `origin` and
-`first_index`.
+`first_index`, and `lattice` where it has one.
 """
 
 from .base import FeatureMap

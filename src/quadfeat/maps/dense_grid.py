@@ -233,6 +233,12 @@ class DenseGrid(FourierMap):
             return Lattice.of_nodes(self, axes, self._steps, self._plan)
         return Lattice.of_tensor(self, axes, self._axis_rules[0], weight)
 
+    def proven_error(self, box: Floats) -> float:
+        """A proven bound of |k - k~| / k(0) for gaps up to `box` on the axes of the lattice."""
+        sides = np.zeros(self._n_axes)
+        sides[self._groups[0].axes] = box
+        return self._certify(Region.of(d=self._n_axes, box=sides), None).value
+
     def coordinate_blocks(self, X: Any, dtype: Any) -> Iterator[tuple[int, Matrix]]:
         """Position of the first row, and rows in the coordinates of the kernel, for blocks of X.
 

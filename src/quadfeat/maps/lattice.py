@@ -26,6 +26,9 @@ class Gridded(Protocol):
 
     n_columns_: int
 
+    def proven_error(self, box: Floats) -> float:
+        """A certificate for gaps up to `box` on the axes of the lattice."""
+
     def coordinate_blocks(self, X: Any, dtype: Any) -> Iterator[tuple[int, Matrix]]:
         """Position of the first row, and rows as the frequencies multiply them, for blocks."""
 

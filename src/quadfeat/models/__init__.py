@@ -10,6 +10,9 @@ rows is never held.
 - `cluster`: the same on Dask workers, and lazy predictions
 - `ridge_sums`: `NormalSums`, Z'WZ and Z'WY, and the `RidgeSystem` to solve
 - `ridge`: choice of the penalty, coefficients, noise, posterior
+- `solver`: products or transforms; `toeplitz_sums`: `ToeplitzSums`, by non-uniform FFTs;
+  `toeplitz`: their solution by conjugate gradients; `prediction_bound`: how far from the exact
+  kernel
 - `ridge_path`: `RidgePath`, all penalties from one factorisation
 - `losses`: squared hinge and logistic loss, summed with their gradients
 - `descent`: their fits by L-BFGS, and the choice of their penalty
@@ -29,10 +32,12 @@ from .classifier import KernelClassifier
 from .descent import Curvature, Objective, fit_loss
 from .effects import EffectsSummary
 from .losses import Weights, indicators
+from .prediction_bound import PredictionBound
 from .regressor import KernelRegressor
 from .ridge import Posterior, fit_ridge
 from .ridge_sums import NormalSums, RidgeSystem
 from .stream import Rows
+from .toeplitz_sums import ToeplitzSums
 from .tuning import Tried, Tuning
 
 __all__ = [
@@ -44,8 +49,10 @@ __all__ = [
     "NormalSums",
     "Objective",
     "Posterior",
+    "PredictionBound",
     "RidgeSystem",
     "Rows",
+    "ToeplitzSums",
     "Tried",
     "Tuning",
     "Weights",

@@ -25,7 +25,7 @@ from ..numerics.blas import on_one_thread
 from ..numerics.factorisations import norms
 from .base import LEFT_OUT_FEATURES, MEAN_ROWS, KernelModel
 from .cluster import lazily
-from .ridge import Posterior, noise_variance
+from .ridge import Posterior, noise_variance, residual_squares
 from .ridge_path import MAX_PATH
 from .solver import SOLVERS, LatticeModel, lattice_sums
 from .stream import Rows
@@ -240,10 +240,14 @@ class KernelRegressor(RegressorMixin, KernelModel, LatticeModel):
             share = sums.weight / sums.n_rows if sample.counts else distinct_share
             self._finish_iterated(sums, share)
             return
-        if (lattice := self._lattice_of_fit()) is not None:
-            sums, copy = sums.normal(lattice), False
+        given, lattice = sums, self._lattice_of_fit()
+        if lattice is not None:
+            sums, copy = sums.normal(lattice), False  # a gram of its own
         fit = self._solve(sums, sample, distinct_share, copy=copy)
         self._set_solution(fit.coefficients, fit.intercept, noise_variance(fit, sample))
+        if lattice is not None:
+            unit, squares = fit.system.mean_weight, residual_squares(fit)
+            self._keep_sums(given, unit, squares, np.zeros(len(squares)))
         self._posterior = Posterior.of(fit)
 
     def _finish_iterated(self, sums: ToeplitzSums, distinct_share: float) -> None:
@@ -259,8 +263,15 @@ class KernelRegressor(RegressorMixin, KernelModel, LatticeModel):
         self.tuning_ = with_rows(self.tuning_, "alpha", fit.tried)
         self._set_solution(lattice.columns(fit.solved.solution), fit.intercept, fit.noise())
         self._posterior = None
+        squares = system.squares(fit.alpha, fit.solved.solution)
+        self._keep_sums(sums, system.mean_weight, squares, fit.solved.residual)
+
+    def _keep_sums(
+        self, sums: ToeplitzSums, unit: float, squares: Floats, residual: Floats
+    ) -> None:
+        """Keep what `return_std` and `prediction_bound` need."""
         self._toeplitz = ToeplitzPosterior(
-            sums, fit.alpha, system.mean_weight, bool(self.fit_intercept)
+            sums, self.alpha_, unit, bool(self.fit_intercept), squares, residual
         )
 
     def _set_solution(self, coefficients: Floats, intercept: Floats, noise: Floats) -> None:
@@ -301,7 +312,7 @@ class KernelRegressor(RegressorMixin, KernelModel, LatticeModel):
         """`predict` by transforms; X is read once for the means, and again for deviations."""
         if not return_std:
             return self._answer(self._scores(X), None)
-        if hasattr(self, "_toeplitz"):
+        if self._posterior is None and hasattr(self, "_toeplitz"):
             return self._answer(self._scores(X), self._solved_deviations(X))
         posterior = self._checked_posterior()
         parts = [posterior.deviations(Z) for Z in self._predicted_blocks(X)]

@@ -203,6 +203,14 @@ def _search_wide(
     return best(alphas[tried], np.array([scores[j] for j in tried]), _criterion(sample), ends)
 
 
+def residual_squares(fit: RidgeFit) -> Floats:
+    """The weighted sum of squared residuals of each target, (t,)."""
+    system = fit.system
+    explained = (fit.coefficients * system.cross).sum(axis=0)
+    penalty = (fit.coefficients * system.signs[:, None] * fit.coefficients).sum(axis=0)
+    return np.asarray(np.maximum(system.target_square - explained - fit.alpha * penalty, 0.0))
+
+
 def noise_variance(fit: RidgeFit, sample: Rows) -> Floats:
     """RSS / (n - df) of each target: n counts distinct rows, df is the trace of the hat matrix.
 
@@ -211,9 +219,7 @@ def noise_variance(fit: RidgeFit, sample: Rows) -> Floats:
     is below 1 or RSS is rounding error, the leave-one-out error of the sample instead.
     """
     system, p = fit.system, len(fit.coefficients)
-    explained = (fit.coefficients * system.cross).sum(axis=0)
-    penalty = (fit.coefficients * system.signs[:, None] * fit.coefficients).sum(axis=0)
-    squares = np.maximum(system.target_square - explained - fit.alpha * penalty, 0.0)
+    squares = residual_squares(fit)
     freedom = fit.freedom
     if freedom is None and fit.cholesky is not None and p <= MAX_PATH:
         freedom = p - fit.alpha * fit.cholesky.inverse_trace() + system.intercept

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import replace
 from math import log2
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from .._errors import NoLattice
 from .._typing import Floats, Matrix
@@ -19,6 +21,7 @@ from ..maps.base import FeatureMap
 from ..maps.lattice import Lattice
 from ..numerics.nufft import has_nufft
 from .cluster import open_stream
+from .prediction_bound import PredictionBound
 from .stream import Encode, summed
 from .toeplitz import MOST_STD_ROWS, ToeplitzPosterior
 from .toeplitz_sums import ToeplitzSums
@@ -143,18 +146,64 @@ class LatticeModel(ABC):
         if some:
             yield np.concatenate(some)
 
-    def _solved_deviations(self, X: Any) -> Floats:
-        """Standard deviations / that of the noise, (n,), by a solve for each row."""
+    def _rows_of_lattice(self, X: Any) -> tuple[Lattice, Floats]:
+        """The lattice, and all rows of X in its columns."""
         lattice = self._lattice_of_fit()
         if lattice is None:
-            raise ImportError("return_std needs finufft here: pip install 'quadfeat[nufft]'")
-        rows = np.concatenate([np.empty((0, lattice.n_columns_)), *self._lattice_rows(X, lattice)])
+            raise ImportError(
+                "a model fitted by solver='toeplitz' needs finufft: pip install 'quadfeat[nufft]'"
+            )
+        some = [np.empty((0, lattice.n_columns_)), *self._lattice_rows(X, lattice)]
+        return lattice, np.concatenate(some).astype(np.float64, copy=False)
+
+    def _solved_deviations(self, X: Any) -> Floats:
+        """Standard deviations / that of the noise, (n,), by a solve for each row."""
+        lattice, rows = self._rows_of_lattice(X)
         if len(rows) > MOST_STD_ROWS:
             raise ValueError(
                 f"return_std=True of {len(rows):,} rows: this fit by solver='toeplitz' solves a "
                 f"system for each, so give at most {MOST_STD_ROWS:,} rows at a time"
             )
         return self._toeplitz.deviations(lattice, rows)
+
+    def prediction_bound(self, X: Any) -> PredictionBound:
+        """How far `predict(X)` may be from kernel ridge regression with the exact kernel.
+
+        With the same `alpha_`, weights and intercept. Of a fit by solver="toeplitz", from the
+        certificate of its grid over the box of all training rows and X.
+
+        Parameters
+        ----------
+        X : array, CSR matrix, DataFrame; a path; or blocks
+
+        Returns
+        -------
+        PredictionBound, with `proven`, which is loose, and `estimated`, which is not proven
+
+        Examples
+        --------
+        >>> from quadfeat import DenseGrid, KernelRegressor, Matern
+        >>> X = np.random.default_rng(0).uniform(size=(300, 2))
+        >>> y = np.sin(5 * X[:, 0]) + X[:, 1] ** 2
+        >>> grid = DenseGrid(Matern(1.5, 2.0), tol=1e-2)
+        >>> model = KernelRegressor(grid, alpha=0.1, solver="toeplitz").fit(X, y)
+        >>> bound = model.prediction_bound(X)
+        >>> bool(bound.kernel_error <= 1e-2 and bound.estimated < bound.proven)
+        True
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "_toeplitz"):
+            raise ValueError(
+                "prediction_bound is for fits by solver='toeplitz', and this one is by "
+                f"solver={getattr(self, 'solver_', 'products')!r}; for the error of the kernel, "
+                "features_.certificate(X) is proven for every grid"
+            )
+        lattice, rows = self._rows_of_lattice(X)
+        error = lattice.features.proven_error(self._toeplitz.box(rows))
+        bound = self._toeplitz.size.bound(error, float(np.square(lattice.roots).sum()))
+        if len(self._toeplitz.squares) > 1 or np.ndim(self.intercept_):
+            return bound
+        return replace(bound, proven=float(bound.proven[0]), estimated=float(bound.estimated[0]))
 
 
 def _written(lattice: Lattice, block: Block, dtype: Any) -> Matrix:

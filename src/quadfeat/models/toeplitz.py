@@ -24,6 +24,7 @@ from ..numerics.toeplitz import (
     dot,
     log_determinant,
 )
+from .prediction_bound import FitSize
 from .ridge_sums import CANCELLED
 from .toeplitz_sums import ToeplitzSums
 from .tuning import Tried, best, penalties
@@ -240,19 +241,38 @@ def fit_toeplitz(system: ToeplitzSystem, alpha: Any) -> ToeplitzFit:
 
 @dataclass(frozen=True, eq=False)
 class ToeplitzPosterior:
-    """What standard deviations of predictions need after conjugate gradients: the sums.
+    """What standard deviations and bounds of predictions need: the sums, and how they were solved.
 
-    `sums` and `alpha` are those of the fit, `unit` is the mean weight of a distinct row.
+    `sums` and `alpha` are those of the fit, `unit` is the mean weight of a distinct row, `squares`
+    (t,) are those of the residuals, `residual` (t,) is what is left of the equations.
     """
 
     sums: ToeplitzSums
     alpha: float
     unit: float
     intercept: bool
+    squares: Floats
+    residual: Floats
 
     def check(self) -> None:
         """Raise a ValueError if the parts of a loaded posterior are out of range."""
         require(self.alpha > 0 and self.unit > 0, "a penalty or weight is not positive")
+        t = (len(self.sums.cross),)
+        require(self.squares.shape == self.residual.shape == t, "there is not one per target")
+
+    @property
+    def size(self) -> FitSize:
+        """What a bound of predictions needs."""
+        sums = self.sums
+        mean_weight = sums.weight_square / sums.weight
+        return FitSize(
+            sums.weight, mean_weight, self.squares, self.residual, self.alpha, self.intercept
+        )
+
+    def box(self, rows: Floats) -> Floats:
+        """Sides of the box around training rows and these, in the columns of the lattice."""
+        low = np.minimum(self.sums.low, rows.min(axis=0, initial=np.inf))
+        return np.maximum(self.sums.high, rows.max(axis=0, initial=-np.inf)) - low
 
     def deviations(self, lattice: Lattice, rows: Matrix) -> Floats:
         """Standard deviation of f / that of the noise, at rows of the lattice's columns, (n,).

@@ -11,6 +11,8 @@
 - `diagonal_evidence`: the likelihood of a ridge regression with a prior variance per coefficient
 - `distances`: squared distances between rows; `linear_map`: rows multiplied by a matrix
 - `best_first`: the largest products of one factor per axis, in order
+- `nufft`: non-uniform fast Fourier transforms, the only caller of FINUFFT
+- `toeplitz`: products with Toeplitz matrices by FFTs, conjugate gradients, log-determinants
 - `blas`: BLAS on one thread, and large products shared among our own threads
 
 The one rule: SciPy's LAPACK is called in this room alone, and threads of BLAS are set in `blas`.

@@ -167,6 +167,8 @@ _RECIPES = (
         ToeplitzPosterior.check,
         sums=instance(ToeplitzSums),
         intercept=instance(bool),
+        squares=array(FLOATS, 1, least=0.0),
+        residual=array(FLOATS, 1, least=0.0),
     ),
     Recipe(
         RowSample,

@@ -1,0 +1,78 @@
+"""How far the predictions of a grid are from those of the exact kernel, with the same penalty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._typing import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionBound:
+    """|f - f~| for kernel ridge regression f with the exact kernel, and the fit f~ of a grid.
+
+    With |k - k~| <= e for all pairs of rows, b = W (y - f~(x)) / alpha the dual coefficients of the
+    fit and S the smoother of the exact kernel, f - f~ = (I - S) g for g(x) = sum_i (k - k~)(x, x_i)
+    b_i: a ridge residual. |g| <= e |b|_1 and |b|_1 <= sqrt(n RSS) / alpha, n the sum of weights. A
+    row of S has an l1 norm of at most sqrt(n k(0) / alpha) / 2, as sqrt(t) / (t + alpha) is at most
+    1 / (2 sqrt(alpha)); with an intercept, 1 + sqrt(n k(0) / alpha). The product of both is
+    `proven`, up to the rounding of the sums. It is loose: it takes all errors to have the worst
+    sign. If residuals have independent signs, g has a standard deviation of at most e |b|_2:
+    `estimated` is three of those.
+
+    Attributes
+    ----------
+    proven : float, or (t,) for t targets: no prediction is further off
+    estimated : float, or (t,): what to expect; not proven
+    kernel_error : float, the certificate of the grid over the box of training rows and X
+    """
+
+    proven: Any
+    estimated: Any
+    kernel_error: float
+
+    def __repr__(self) -> str:
+        proven, estimated = (
+            np.array2string(np.asarray(value), precision=3)
+            for value in (self.proven, self.estimated)
+        )
+        return (
+            f"PredictionBound(proven {proven}, estimated {estimated}, "
+            f"kernel error {self.kernel_error:.3g})"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class FitSize:
+    """What the bound needs to know of a fit.
+
+    Parameters
+    ----------
+    weight : float, the sum of the weights
+    mean_weight : float, sum w^2 / sum w
+    squares : (t,), weighted sums of squared residuals
+    residual : (t,), norms of what the solver left of its equations
+    alpha : float
+    intercept : bool
+    """
+
+    weight: float
+    mean_weight: float
+    squares: Floats
+    residual: Floats
+    alpha: float
+    intercept: bool
+
+    def bound(self, kernel_error: float, at_zero: float) -> PredictionBound:
+        """The bound for a kernel error relative to k(0) = `at_zero`."""
+        error, alpha = kernel_error * at_zero, self.alpha
+        smoother = np.sqrt(self.weight * at_zero / alpha)
+        rows = 2 + smoother if self.intercept else 1 + smoother / 2
+        dual = np.sqrt(self.weight * self.squares) / alpha
+        length = (2 if self.intercept else 1) * np.sqrt(at_zero)  # of centred features, at most
+        proven = error * dual * rows + length * self.residual / alpha
+        estimated = 3 * error * np.sqrt(self.mean_weight * self.squares) / alpha
+        return PredictionBound(proven, estimated, kernel_error)

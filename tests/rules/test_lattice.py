@@ -1,0 +1,78 @@
+"""Equispaced rules for a tolerance err by at most that, and lattices by at most their bound."""
+
+import numpy as np
+import pytest
+
+import quadfeat as qf
+from quadfeat.rules import choice, interval, lattice
+
+AXES = {
+    "gaussian": qf.Gaussian(2.0),
+    "laplacian": qf.Laplacian(0.7),
+    "cauchy": qf.Cauchy(2.0),
+    "matern-1.5": qf.Matern(1.5, 3.0, product=True),
+}
+
+
+@pytest.mark.parametrize("reach", [0.3, 2.0])
+@pytest.mark.parametrize("tol", [1e-1, 1e-2])
+@pytest.mark.parametrize("name", AXES)
+def test_the_rule_for_a_tolerance_meets_it_with_its_bound(name, tol, reach):
+    axis = AXES[name]
+    rule = lattice.axis_rule_for(axis, tol, reach)
+    step = float(np.diff(rule.nodes[:, 0]).mean()) if len(rule) > 1 else 1.0
+    assert len(rule) % 2 == 1
+    assert interval.equispaced_bound(axis, len(rule), step, reach) <= tol
+    assert choice.sup_error(axis, rule, reach) <= tol
+
+
+def test_a_tolerance_beyond_the_limit_has_no_rule():
+    assert lattice.axis_rule_for(qf.Laplacian(100.0), 1e-6, 1.0) is None
+
+
+@pytest.mark.parametrize("nu", [0.5, 1.5, 2.2])
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_the_joint_density_is_the_spectrum_of_the_isotropic_kernel(nu, d):
+    """The density integrates to 1, and its lattice of a small step to the kernel's values."""
+    kernel = qf.Matern(nu, np.linspace(0.5, 1.0, d))
+    draws = kernel.sample(200_000, d, np.random.default_rng(0))
+    # The mean of the density of a wide normal over draws, against its integral on a lattice.
+    width = 2.0
+    seen = np.exp(-np.square(draws).sum(axis=1) / (2 * width**2))
+    axis = np.linspace(-10, 10, 2001 if d == 1 else 161 if d == 2 else 81)
+    nodes = np.stack([g.ravel() for g in np.meshgrid(*[axis] * d)], axis=1)
+    weights = np.exp(-np.square(nodes).sum(axis=1) / (2 * width**2))
+    exact = (weights @ kernel.joint_density(nodes)) * (axis[1] - axis[0]) ** d
+    assert abs(seen.mean() - exact) <= 5 * seen.std() / np.sqrt(len(seen)) + 1e-4
+
+
+@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_no_error_of_a_lattice_exceeds_its_bound(nu, d):
+    kernel, rng = qf.Matern(nu, np.linspace(1.0, 2.0, d)), np.random.default_rng(0)
+    reach = np.linspace(1.0, 0.7, d)
+    gaps = np.concatenate([rng.uniform(-1, 1, (1000, d)) * reach, np.zeros((1, d)), reach[None]])
+    counts, exact = np.array([9, 7, 11][:d]), kernel.at(gaps)
+    for decay in (1.0, 3.0):
+        steps = 2 * np.pi / (reach + decay)
+        rule = lattice.lattice_rule(kernel.joint_density, steps, counts)
+        bound = lattice.lattice_bound(kernel.group_at, kernel.joint_density, steps, counts, reach)
+        assert np.abs(rule(gaps) - exact).max() <= bound
+        assert rule.weights.sum() == pytest.approx(1.0) and (rule.weights > 0).all()
+        assert len(rule) == np.prod(counts) // 2 + 1
+    period = 2 * np.pi / steps
+    spectrum = kernel.group_at, kernel.joint_density
+    assert lattice.lattice_bound(*spectrum, steps, counts, period) == 2.0
+
+
+def test_the_lattice_for_a_tolerance_has_few_nodes_more_than_needed():
+    kernel = qf.Matern(2.5, 2.0)
+    spectrum = kernel.group_at, kernel.joint_density
+    reach, scales = np.array([1.0, 2.0]), kernel.frequency_scales(2)
+    steps, counts = lattice.lattice_for(*spectrum, scales, 1e-3, reach)
+    assert lattice.lattice_bound(*spectrum, steps, counts, reach) <= 1e-3
+    assert lattice.lattice_bound(*spectrum, steps, counts - 4, reach) > 1e-3
+    assert (counts % 2 == 1).all() and counts[1] > counts[0]
+    rough = qf.Matern(0.5, 100.0)
+    spectrum = rough.group_at, rough.joint_density
+    assert lattice.lattice_for(*spectrum, rough.frequency_scales(2), 1e-5, reach) is None
