@@ -29,8 +29,10 @@ from .toeplitz_sums import ToeplitzSums
 SOLVERS = ("auto", "products", "toeplitz")
 DENSE_COLUMNS = 1024  # up to which the gram of a lattice is written out and factored
 _FEWEST = 64  # rows, from which predictions are transforms
-# Seconds on one core of 2021, for the choice alone: multiply-adds, rows by axes, points of an FFT.
-_MULTIPLY_ADD, _ROW, _FFT_POINT, _START = 5e-11, (0, 1.5e-7, 4e-7, 2.4e-6), 4e-9, 1e-2
+# Seconds on one core of 2021, for the choice alone: multiply-adds, rows by axes, points of an FFT,
+# entries of a gram.
+_MULTIPLY_ADD, _ROW, _FFT_POINT = 5e-11, (0, 1.5e-7, 4e-7, 2.4e-6), 4e-9
+_ENTRY, _START = 1e-7, 1e-2
 _STEPS = 1000  # products with the matrix of a fit, the choice of the penalty included
 
 
@@ -60,7 +62,7 @@ def _is_cheaper(lattice: Lattice, n_rows: int) -> bool:
     points = 2**d * lattice.roots.size
     transforms = _START + n_rows * _ROW[d] + 8 * _FFT_POINT * points
     if p <= DENSE_COLUMNS:
-        transforms += _MULTIPLY_ADD * 4 * p**3
+        transforms += _MULTIPLY_ADD * 4 * p**3 + _ENTRY * p**2
     else:
         transforms += _STEPS * _FFT_POINT * points * log2(points) / 8
     return transforms < products
