@@ -9,7 +9,7 @@ ENGINE := CMakeLists.txt $(wildcard $(addprefix src/quadfeat/_engine/cpp/,*.cpp 
 # Fits run BLAS on one thread, so tests share the processors among processes.
 PYTEST := $(BIN)/pytest --numprocesses=auto --maxprocesses=4 $(ARGS)
 
-.PHONY: demo test test-long docs package lint bench accuracy training tables effects clean
+.PHONY: demo test test-long docs package lint bench accuracy training scale tables effects clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/quadfeat demo
@@ -44,6 +44,10 @@ accuracy: $(VENV)/dev.stamp
 
 training: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/training.py
+
+# Fits by non-uniform FFTs of up to 1e8 rows; ARGS=--quick takes a hundredth of the rows.
+scale: $(VENV)/dev.stamp
+	$(BIN)/python benchmarks/scale.py $(ARGS)
 
 # `make tables BEFORE=PYTHON` also runs the version that this interpreter has installed.
 tables: $(VENV)/dev.stamp
