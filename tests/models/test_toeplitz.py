@@ -208,12 +208,14 @@ def test_predictions_are_within_the_bound_of_those_of_the_exact_kernel(name, int
 def test_the_bound_of_a_part_with_no_error_is_that_of_the_solver():
     from quadfeat.models.prediction_bound import FitSize
 
-    size = FitSize(100.0, 1.0, np.array([4.0]), np.array([1e-3]), 0.5, False)
+    size = FitSize(100.0, np.array([0.1]), np.array([4.0]), np.array([1e-3]), 0.5, False)
     assert size.bound(0.0, 4.0).proven == pytest.approx(2 * 1e-3 / 0.5)
-    exact = FitSize(100.0, 1.0, np.array([4.0]), np.zeros(1), 0.5, False).bound(0.1, 4.0)
+    exact = FitSize(100.0, np.array([0.1]), np.array([4.0]), np.zeros(1), 0.5, False).bound(
+        0.1, 4.0
+    )
     dual = np.sqrt(100 * 4.0) / 0.5
     assert exact.proven == pytest.approx(0.4 * dual * (1 + 0.5 * np.sqrt(100 * 4.0 / 0.5)))
-    assert exact.estimated == pytest.approx(3 * 0.4 * np.sqrt(4.0) / 0.5)
+    assert exact.estimated == pytest.approx(3 * np.sqrt(0.1 * 0.4 / 0.5))
 
 
 def test_auto_takes_transforms_where_they_are_cheaper():

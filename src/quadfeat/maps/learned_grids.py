@@ -176,9 +176,8 @@ class ReweightedGrid(FourierMap):
             return self._rules_by_group
         # Nodes of a full grid with other weights: the grid's proof, and the weight moved.
         return [
-            Reweighted(grid, grids.mirror(rule))
+            Reweighted(grid, grids.mirror(rule)) if isinstance(grid, Grid) else rule
             for grid, rule in zip(self._pool._constructions(), self._rules_by_group, strict=True)
-            if isinstance(grid, Grid)
         ]
 
     def _pools(self, X: Matrix, rng: np.random.Generator) -> Iterator[Pool]:

@@ -20,8 +20,12 @@ class PredictionBound:
     row of S has an l1 norm of at most sqrt(n k(0) / alpha) / 2, as sqrt(t) / (t + alpha) is at most
     1 / (2 sqrt(alpha)); with an intercept, 1 + sqrt(n k(0) / alpha). The product of both is
     `proven`, up to the rounding of the sums. It is loose: it takes all errors to have the worst
-    sign. If residuals have independent signs, g has a standard deviation of at most e |b|_2:
-    `estimated` is three of those.
+    sign.
+
+    `estimated` is three standard deviations of what noise in the targets contributes. Up to aliases
+    E = K - K~ is positive semi-definite, as a grid leaves out a part of the spectrum. Then noise of
+    variance s^2 changes f - f~ at training rows by at most s^2 times the difference of leverages
+    with and without E, whose mean is at most e / alpha: s sqrt(e / alpha).
 
     Attributes
     ----------
@@ -52,7 +56,7 @@ class FitSize:
     Parameters
     ----------
     weight : float, the sum of the weights
-    mean_weight : float, sum w^2 / sum w
+    noise : (t,), variance of the noise of a row of weight 1
     squares : (t,), weighted sums of squared residuals
     residual : (t,), norms of what the solver left of its equations
     alpha : float
@@ -60,7 +64,7 @@ class FitSize:
     """
 
     weight: float
-    mean_weight: float
+    noise: Floats
     squares: Floats
     residual: Floats
     alpha: float
@@ -74,5 +78,5 @@ class FitSize:
         dual = np.sqrt(self.weight * self.squares) / alpha
         length = (2 if self.intercept else 1) * np.sqrt(at_zero)  # of centred features, at most
         proven = error * dual * rows + length * self.residual / alpha
-        estimated = 3 * error * np.sqrt(self.mean_weight * self.squares) / alpha
+        estimated = 3 * np.sqrt(self.noise * error / alpha)
         return PredictionBound(proven, estimated, kernel_error)

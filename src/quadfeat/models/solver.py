@@ -92,6 +92,7 @@ class LatticeModel(ABC):
     features_: FeatureMap
     coef_: Floats
     intercept_: Any
+    noise_: Any
     _lattice: Lattice | None  # not stored
     _toeplitz: ToeplitzPosterior  # of a fit by conjugate gradients
 
@@ -202,7 +203,8 @@ class LatticeModel(ABC):
             )
         lattice, rows = self._rows_of_lattice(X)
         error = lattice.features.proven_error(self._toeplitz.box(rows))
-        bound = self._toeplitz.size.bound(error, float(np.square(lattice.roots).sum()))
+        size = self._toeplitz.size(np.atleast_1d(self.noise_))
+        bound = size.bound(error, float(np.square(lattice.roots).sum()))
         if len(self._toeplitz.squares) > 1 or np.ndim(self.intercept_):
             return bound
         return replace(bound, proven=float(bound.proven[0]), estimated=float(bound.estimated[0]))

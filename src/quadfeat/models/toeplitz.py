@@ -260,14 +260,10 @@ class ToeplitzPosterior:
         t = (len(self.sums.cross),)
         require(self.squares.shape == self.residual.shape == t, "there is not one per target")
 
-    @property
-    def size(self) -> FitSize:
-        """What a bound of predictions needs."""
-        sums = self.sums
-        mean_weight = sums.weight_square / sums.weight
-        return FitSize(
-            sums.weight, mean_weight, self.squares, self.residual, self.alpha, self.intercept
-        )
+    def size(self, noise: Floats) -> FitSize:
+        """What a bound of predictions needs; `noise` (t,) is that of a distinct row."""
+        unit, weight = self.unit * noise, self.sums.weight
+        return FitSize(weight, unit, self.squares, self.residual, self.alpha, self.intercept)
 
     def box(self, rows: Floats) -> Floats:
         """Sides of the box around training rows and these, in the columns of the lattice."""
