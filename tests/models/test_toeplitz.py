@@ -236,6 +236,18 @@ def test_without_finufft_a_sentence_names_the_extra(monkeypatch):
     assert "finufft" not in vars(sys.modules["quadfeat.numerics.nufft"])
 
 
+def test_a_loaded_model_predicts_without_finufft_and_refuses_what_needs_it(tmp_path, monkeypatch):
+    X, y, _ = _data(2)
+    model = qf.KernelRegressor(_grid(2), alpha=1.0, solver="toeplitz").partial_fit(X, y)
+    qf.save(model, tmp_path / "model.qf")
+    monkeypatch.setattr(solver, "has_nufft", lambda: False)
+    again = qf.load(tmp_path / "model.qf")
+    np.testing.assert_allclose(again.predict(X), model.predict(X), atol=1e-9)
+    for call in (again.prediction_bound, lambda rows: again.partial_fit(rows, y)):
+        with pytest.raises(ImportError, match="finufft"):
+            call(X)
+
+
 def test_maps_that_are_no_lattice_are_refused_with_the_reason():
     X, y, _ = _data(2)
     with pytest.raises(ValueError, match=r"rule='equispaced'.*RandomFourier is not"):

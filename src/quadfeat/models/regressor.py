@@ -27,7 +27,7 @@ from .base import LEFT_OUT_FEATURES, MEAN_ROWS, KernelModel
 from .cluster import lazily
 from .ridge import Posterior, noise_variance, residual_squares
 from .ridge_path import MAX_PATH
-from .solver import SOLVERS, LatticeModel, lattice_sums
+from .solver import NEEDS_NUFFT, SOLVERS, LatticeModel, lattice_sums
 from .stream import Rows
 from .toeplitz import ToeplitzPosterior, ToeplitzSystem, fit_toeplitz
 from .toeplitz_sums import ToeplitzSums
@@ -106,7 +106,8 @@ class KernelRegressor(RegressorMixin, KernelModel, LatticeModel):
     A `sample_weight` of w means w copies of a row, and only ratios of weights matter: copies carry
     no new information. But if few different x repeat, as in a table of yes and no, a weight counts
     observations, and each of them does. For `return_std` the model keeps 8 p^2 bytes, up to 8192
-    columns.
+    columns; after conjugate gradients it keeps the sums, and solves a system for each row, for at
+    most 1,000 rows at a time.
 
     Examples
     --------
@@ -213,6 +214,8 @@ class KernelRegressor(RegressorMixin, KernelModel, LatticeModel):
 
     def _summed(self, data: AnySource, summary: Summary, checkpoint: Checkpoint) -> Any:
         lattice = self._lattice_of_fit()
+        if lattice is None and self.solver_ == "toeplitz":
+            raise ImportError(NEEDS_NUFFT)
         if lattice is None:
             return super()._summed(data, summary, checkpoint)
         return lattice_sums(

@@ -26,6 +26,7 @@ from .stream import Encode, summed
 from .toeplitz import MOST_STD_ROWS, ToeplitzPosterior
 from .toeplitz_sums import ToeplitzSums
 
+NEEDS_NUFFT = "a model fitted by solver='toeplitz' needs finufft: pip install 'quadfeat[nufft]'"
 SOLVERS = ("auto", "products", "toeplitz")
 DENSE_COLUMNS = 1024  # up to which the gram of a lattice is written out and factored
 _FEWEST = 64  # rows, from which predictions are transforms
@@ -153,9 +154,7 @@ class LatticeModel(ABC):
         """The lattice, and all rows of X in its columns."""
         lattice = self._lattice_of_fit()
         if lattice is None:
-            raise ImportError(
-                "a model fitted by solver='toeplitz' needs finufft: pip install 'quadfeat[nufft]'"
-            )
+            raise ImportError(NEEDS_NUFFT)
         some = [np.empty((0, lattice.n_columns_)), *self._lattice_rows(X, lattice)]
         return lattice, np.concatenate(some).astype(np.float64, copy=False)
 
