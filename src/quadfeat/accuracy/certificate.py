@@ -10,7 +10,7 @@ precision adds some 1e-7 more.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite, prod
+from math import inf, isfinite, prod
 from typing import Any
 
 import numpy as np
@@ -134,9 +134,11 @@ def _group_bound(
         if isinstance(construction, Sparse):
             return Bound(step, smolyak_bound(axes, construction, region, step, cells), "its levels")
         rules = construction.axes if isinstance(construction, Grid) else construction.grid.axes
-        aliased = equispaced_grid_bound(axes, rules, np.array(region.box))
-        if isinstance(construction, Grid) and aliased < 1 and max(map(len, rules)) > _LONG:
-            return Bound(step, np.full(cells, aliased), "aliases and the lost tail")
+        aliased = inf
+        if isinstance(construction, Grid):
+            aliased = equispaced_grid_bound(axes, rules, np.array(region.box))
+            if aliased < 1 and max(map(len, rules)) > _LONG:
+                return Bound(step, np.full(cells, aliased), "aliases and the lost tail")
         upper = grid_bound(axes, rules, region, step, cells)
         if isinstance(construction, Grid):
             if aliased < upper[-1]:
