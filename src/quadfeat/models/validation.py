@@ -11,8 +11,7 @@ from ..data.summary import effective_share
 from .stream import Rows
 
 _HELD_OUT = 5  # every fifth x of a sample is a validation row
-# Of fewer x every one is a validation row once. With 450 rows of adult, satimage and letter (two
-# classes), a fifth of them chose losses and penalties whose log loss on new rows was 5% above.
+# Of fewer x every one is a validation row once: a fifth of some hundred rows chooses by luck.
 _FEW = 1000
 
 
