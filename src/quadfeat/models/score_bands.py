@@ -19,7 +19,7 @@ from .ridge_sums import NormalSums
 from .stream import Rows, Stream
 
 # Decades around the chosen penalty, and between the penalties, that a posterior is averaged over:
-# log alpha had a standard deviation of 0.2 decades with four curves and 3,000 rows.
+# with k degrees of freedom log alpha has a deviation of about (2 / k)^(1/2), 0.2 decades for ten.
 _REACH, _STEP = 4.0, 0.25
 
 
