@@ -38,6 +38,11 @@ print(model.features_.certificate(box=[1.0, 1.0]))
 
 # %%
 # Predictions on a fine mesh are a transform, too; standard deviations are a solve for each row.
+#
+# **When this fails:** from the fourth axis on a grid has too many nodes, and so has a rough kernel
+# of short length scales (Matern 1/2, a tenth of the box, two axes: a million columns for 1e-2).
+# With a penalty far below the noise, conjugate gradients take thousands of steps, and tell how far
+# they got.
 
 side = np.linspace(0, 1, 300)
 mesh = np.stack([axis.ravel() for axis in np.meshgrid(side, side)], axis=1)
