@@ -55,6 +55,7 @@ print(f"RMS error of the field {error:.3f}, of one station 0.5; {model.predictio
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 left.imshow(predicted.reshape(300, 300), origin="lower", extent=(0, 1, 0, 1), cmap="RdBu_r")
 left.axvline(0.3, color="k", linewidth=0.8, linestyle="--")
+left.grid(False)
 left.set(title="the field", xlabel="x", ylabel="y")
 right.plot(line[:, 1], field(line), color="k", linewidth=0.8, label="truth")
 right.errorbar(line[:, 1], mean, 2 * deviation, fmt=".", label="prediction, two deviations")
