@@ -230,3 +230,16 @@ def test_order_copies_and_weights_do_not_change_the_kernel_that_validation_rows_
     at = X[:50]
     for other in kernels[1:]:
         np.testing.assert_allclose(other(at), kernels[0](at), rtol=1e-6)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_weights_are_copies_where_few_labels_choose_the_kernel(n_classes, rng):
+    X = rng.uniform(-1, 1, size=(200, 3))
+    y = np.digitize(X[:, 0] + X[:, 1] ** 2, np.linspace(-0.2, 0.8, n_classes - 1))
+    copies = rng.integers(1, 5, size=200)
+    each = rng.permutation(np.repeat(np.arange(200), copies))
+    kernels = [
+        qf.KernelClassifier(qf.KernelFeatures(n_components=32)).fit(*rows).features_.kernel_
+        for rows in ((X, y, copies), (X[each], y[each]))
+    ]
+    np.testing.assert_allclose(*(kernel(X[:50]) for kernel in kernels), rtol=1e-6)
