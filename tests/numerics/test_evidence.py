@@ -58,3 +58,36 @@ def test_an_intercept_and_the_unit_of_targets_do_not_matter(problem):
     unit = np.log(100) * 39 / 40
     assert other.value - unit == pytest.approx(one.value, abs=1e-9)
     np.testing.assert_allclose(other.by_cross, one.by_cross, atol=1e-9)
+
+
+def noiseless(rng, n=120):
+    """A smooth function of rows that are their own landmarks, and the least noise searched for."""
+    X = rng.normal(size=(n, 2))
+    return X, np.sin(X[:, :1] - X[:, 1:]), -18.0
+
+
+def test_without_noise_derivatives_are_still_those_of_the_value(rng):
+    X, Y, log_noise = noiseless(rng)
+    weight = np.ones(len(X))
+
+    def gram(log_scale):
+        return np.exp(-np.exp(2 * log_scale) * ((X[:, None] - X) ** 2).sum(axis=2) / 2)
+
+    K = gram(0.0)
+    slope = 2 * K * np.log(K)  # of the gram by the log of the inverse length scale
+    found = evidence(K, K, Y, weight, log_noise)
+    expected = np.vdot(found.by_cross + found.by_landmarks, slope)
+    h = 1e-4
+    ends = (evidence(gram(step), gram(step), Y, weight, log_noise).value for step in (h, -h))
+    # Rounding of the value (1e-16 by the noise of 1.5e-8, some 1e-8) by 2 h.
+    assert np.subtract(*ends) / (2 * h) == pytest.approx(expected, abs=1e-3)
+    assert abs(expected) > 0.05
+
+
+def test_without_noise_the_likelihood_is_not_one_of_rounding(rng):
+    X, Y, log_noise = noiseless(rng)
+    gram = np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / 2)
+    one = evidence(gram, gram, Y, np.ones(len(X)), log_noise)
+    # Roots of weights that are 1 but for their last bits, as after a division by their mean.
+    rounded = 1.0 + np.finfo(float).eps * rng.integers(-2, 3, size=len(X))
+    assert evidence(gram, gram, Y, rounded, log_noise).value == pytest.approx(one.value, abs=1e-6)
