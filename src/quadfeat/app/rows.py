@@ -242,11 +242,15 @@ def collected(blocks: Iterator[RowBlock], limit: int) -> RowBlock:
     rng = np.random.default_rng(0)
     kept: list[RowBlock] = []
     keys: list[Any] = []
+    cut = np.inf  # rows with larger keys are not in the sample
     for block in blocks:
-        kept.append(block)
-        keys.append(rng.random(len(block)))
+        key = rng.random(len(block))
+        below = key < cut
+        kept.append(block if below.all() else block.at(below))
+        keys.append(key[below])
         if sum(map(len, kept)) > 2 * limit:
             kept, keys = _smallest(kept, keys, limit)
+            cut = float(keys[0].max())
     if not kept:
         raise ValueError("no row is left on one side of the split; give more rows")
     return _smallest(kept, keys, limit)[0][0]

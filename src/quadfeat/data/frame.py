@@ -58,6 +58,17 @@ class Column:
         """Some of the rows."""
         return Column(self.kind, self.values[rows], self.texts)
 
+    def compact(self) -> Column:
+        """The same values without texts that none of them has."""
+        used = np.zeros(len(self.texts) + 1, dtype=bool)  # the last for gaps
+        if self.kind == "text":
+            used[self.values] = True
+        if used[:-1].all():
+            return self
+        codes = np.append(np.cumsum(used[:-1]) - 1, -1)
+        texts = tuple(text for text, kept in zip(self.texts, used.tolist(), strict=False) if kept)
+        return Column(self.kind, codes[self.values], texts)
+
     def as_text(self) -> Column:
         """The same values as texts: whole numbers without a point."""
         if self.kind == "text":
@@ -127,6 +138,12 @@ class Frame:
             if name not in self.names:
                 raise ValueError(f"X has no column {name!r}; it has {listed(self.names)}")
         return Frame.of({name: self.column(name) for name in names})
+
+    def at(self, rows: Any) -> Frame:
+        """Some of the rows, by their numbers."""
+        if isinstance(self._native, dict):
+            return Frame.of({name: column.at(rows) for name, column in self._native.items()})
+        return Frame(self.names, len(rows), self._native[rows])
 
     def is_numeric(self) -> bool:
         """Whether all columns are numbers or booleans without gaps, which need no encoder."""

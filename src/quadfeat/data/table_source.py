@@ -114,7 +114,7 @@ class TableBlocks:
         kept: list[tuple[Any, dict[str, Column], Any, Any]] = []
         names: tuple[str, ...] | None = None
         count = held = 0
-        named = True
+        named, cut = True, np.inf  # rows with larger keys are not in the sample
         for table, y, weight in self.blocks():
             read, named = frame(table), is_table(table)
             names = read.names if names is None else names
@@ -122,13 +122,18 @@ class TableBlocks:
                 raise ValueError(
                     f"{self.name}: the block from row {count} on has other columns than the first"
                 )
+            count += read.n_rows
             key = rng.random(read.n_rows)
+            if cut < np.inf:
+                rows = np.flatnonzero(key < cut)
+                key, read = key[rows], read.at(rows)
+                y, weight = (None if part is None else part[rows] for part in (y, weight))
             columns = {name: read.column(name) for name in names}
             kept.append((key, columns, y, weight))
-            count += read.n_rows
             held += read.n_rows
             if held > 2 * _SAMPLE:
                 kept, held = [_thinned(kept)], _SAMPLE
+                cut = float(kept[0][0].max())
         if not kept or names is None or count == 0:
             raise ValueError(f"{self.name} has no rows; give a table with rows under its header")
         _, columns, y, weight = _thinned(kept)
@@ -194,7 +199,8 @@ def _thinned(parts: list[Any]) -> tuple[Any, dict[str, Column], Any, Any]:
     keys = np.concatenate([part[0] for part in parts])
     rows = np.sort(np.argsort(keys, kind="stable")[:_SAMPLE])
     columns = {
-        name: concatenated([part[1][name] for part in parts]).at(rows) for name in parts[0][1]
+        name: concatenated([part[1][name] for part in parts]).at(rows).compact()
+        for name in parts[0][1]
     }
     y, weight = (
         None if parts[0][i] is None else np.concatenate([part[i] for part in parts])[rows]
