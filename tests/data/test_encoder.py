@@ -261,6 +261,14 @@ def test_like_texts_are_near(table):
     assert np.linalg.norm(Z[0] - Z[1]) < 0.3 * np.linalg.norm(Z[0] - Z[2])
 
 
+def test_many_texts_are_encoded_as_few_are():
+    texts = [f"house no. {i} in street {i % 7}" for i in range(9000)]
+    frame = pd.DataFrame({"text": texts})
+    encoder = qf.TableEncoder(columns={"text": "text"}).fit(frame[:500])
+    parts = [encoder.transform(frame[first : first + 1000]) for first in range(0, 9000, 1000)]
+    np.testing.assert_array_equal(encoder.transform(frame), np.vstack(parts))
+
+
 @pytest.mark.parametrize(
     "ids",
     [

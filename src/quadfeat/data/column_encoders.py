@@ -22,6 +22,7 @@ _LINEAR = 3.0  # spreads from the centre up to which numbers are scaled only; be
 _NORMAL = {0.25: 1.349, 0.05: 3.290, 0.01: 4.653}  # ranges of quantiles of a normal variable
 _GRAMS = (3, 4)  # lengths of character n-grams
 _BUCKETS = 1024  # of the hash of n-grams
+_HASHED_TEXTS = 4096  # at a time: n-grams take some hundred times the memory of their texts
 _SVD_TEXTS = 5000  # at most, to learn directions from
 _DAY = np.timedelta64(1, "D")
 _CYCLES = ("year", "week", "day")
@@ -378,8 +379,13 @@ class TextEncoder:
 
     def encode(self, column: Column) -> Floats:
         """(n, r); zeros for a gap."""
-        table = _weighted(_hashed(column.texts), self.importance) @ self.directions
-        return np.asarray(np.vstack([table, np.zeros(table.shape[1])])[column.values])
+        texts = column.texts
+        table = np.zeros((len(texts) + 1, self.directions.shape[1]))  # the last row is for gaps
+        for first in range(0, len(texts), _HASHED_TEXTS):
+            some = texts[first : first + _HASHED_TEXTS]
+            rows = _weighted(_hashed(some), self.importance) @ self.directions
+            table[first : first + len(some)] = rows
+        return np.asarray(table[column.values])
 
     def unseen(self, column: Column) -> int:
         """How many gaps there are, if training rows had none; other texts are as good as new."""

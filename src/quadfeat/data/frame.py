@@ -250,6 +250,9 @@ def _numbers(name: str, values: Floats) -> Column:
 
 def _of_objects(name: str, values: Any) -> Column:
     items = values.tolist()
+    types = set(map(type, items))
+    if str in types and types <= {str, type(None)}:  # what most tables hold, and quick to tell
+        return _texts(items)
     kinds = {_kind(name, item) for item in items} - {"gap"}
     if kinds <= {"boolean"}:
         return Column("boolean", np.array([np.nan if _gap(v) else float(v) for v in items]))

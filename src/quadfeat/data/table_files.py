@@ -116,12 +116,14 @@ def _open_parquet(path: Path) -> TableFile:
     casts = {n: pa.float64() for n in names if pa.types.is_decimal(schema.field(n).type)}
 
     def tables(columns: Sequence[str]) -> Iterator[Any]:
-        batches = data.to_batches(
-            columns=list(columns), batch_size=ROWS, batch_readahead=1, fragment_readahead=1
-        )
-        for batch in batches:
-            if batch.num_rows:
-                yield _cast(pa.Table.from_batches([batch]), casts)
+        # One row group at a time: a scan of all reads far ahead of a slow reader.
+        groups = (group for file in data.get_fragments() for group in file.split_by_row_group())
+        for group in groups:
+            for batch in group.to_batches(
+                schema=schema, columns=list(columns), batch_size=ROWS, use_threads=False
+            ):
+                if batch.num_rows:
+                    yield _cast(pa.Table.from_batches([batch]), casts)
 
     return TableFile(str(path), names, n_rows, tables)
 
