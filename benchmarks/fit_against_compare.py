@@ -22,7 +22,13 @@ import numpy as np
 import pandas as pd
 
 from quadfeat.app.compare_command import CompareOptions, compare_file
-from quadfeat.app.contenders import TrainingRows, candidates, default_width, encoder_for
+from quadfeat.app.contenders import (
+    TrainingRows,
+    candidates,
+    default_width,
+    default_widths,
+    encoder_for,
+)
 from quadfeat.app.rows import collected, open_rows
 from quadfeat.app.training import TrainOptions, train
 
@@ -49,22 +55,26 @@ def measured(name: str, folder: Path, options: argparse.Namespace) -> str:
     write(name, folder, options.most)
     began = time.perf_counter()
     classes = name in CLASSES
+    rows = collected(open_rows(folder / "train.csv", "y").blocks(), 10**7)
     width = options.width or default_width(classes=classes)
-    ours = [each for each in candidates(width) if each.ours]
-    asked = CompareOptions("y", n_folds=options.folds, rows=options.rows, width=width)
+    widths = options.width or default_widths(len(rows), classes=classes)
+    ours = [each for each in candidates(width, widths) if each.ours]
+    asked = CompareOptions("y", n_folds=options.folds, rows=options.rows, width=options.width)
     found = compare_file(folder / "train.csv", asked, [each.name for each in ours])
     scored = [each for each in found.results if each.score is not None]
     best = max(scored, key=lambda each: each.score.value)
     middle = time.perf_counter()
-    given = TrainOptions("y", width=width, test=folder / "test.csv", verbose=False, compared=False)
+    given = TrainOptions(
+        "y", width=options.width, test=folder / "test.csv", verbose=False, compared=False
+    )
     trained = train(folder / "train.csv", given)
-    rows = collected(open_rows(folder / "train.csv", "y").blocks(), 10**7)
     fit = next(each.fit for each in ours if each.name == best.name)
     encoder = encoder_for(rows, None, classes=classes)
     fitted = fit(TrainingRows(rows, classes, encoder, 0.0))
     test = trained.test
     predicted = fitted(test.X)
-    times = f"compare {middle - began:.0f} s, fit {trained.summary.fit_seconds:.0f} s"
+    times = f"compare {middle - began:.0f} s, fit {trained.summary.fit_seconds:.0f} s, "
+    times += f"{trained.summary.n_columns} columns"
     if classes:
         accuracy = float(np.mean(fitted.labels[np.argmax(predicted, axis=1)] == test.y))
         own = trained.judge.more(trained.model.predict_proba(test.X))["accuracy"]

@@ -41,6 +41,17 @@ def check_count(
     return value
 
 
+def check_widths(name: str, value: Any) -> None:
+    """Refuse what is neither a number of columns nor several, narrow ones first."""
+    if not isinstance(value, tuple | list):
+        check_count(name, value, example=256)
+        return
+    for width in value:
+        check_count(name, width, example=256)
+    if not value or list(value) != sorted(set(value)):
+        raise ValueError(f"{name}={value} must be columns that rise, such as (512, 1024)")
+
+
 def check_columns(name: str, value: int | None, most: int, maker: str) -> None:
     """Refuse more than `most` columns, which `maker` cannot compute in minutes."""
     if value is not None and value > most:

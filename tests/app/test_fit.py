@@ -13,7 +13,7 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 import quadfeat as qf
-from quadfeat.app import main
+from quadfeat.app import contenders, main
 from quadfeat.app.holdout import hold_out
 from quadfeat.app.rows import RowBlock, open_rows
 from quadfeat.app.summary import FitSummary
@@ -69,6 +69,28 @@ def features(frame):
 
 
 # --- what it prints -------------------------------------------------------------------------------
+def test_twice_the_columns_are_taken_where_validation_rows_say_so(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(contenders, "_WIDTHS", {"classes": 8, "numbers": 16})
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(1500, 2))
+    for name, y, columns in (
+        ("waves", np.sin(6 * X[:, 0]) * np.cos(6 * X[:, 1]), 32),
+        ("line", X[:, 0] + rng.normal(size=1500), 16),
+    ):
+        pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": y}).to_csv(tmp_path / f"{name}.csv")
+        code, out, err = run(tmp_path, "fit", f"{name}.csv", "--target", "y", "--json")
+        assert code == 0, err
+        found = json.loads(out)
+        assert found["columns"] == columns
+        assert 2 * columns in [width for width, _ in found["widths"]]  # would more of them help?
+
+
+def test_many_rows_keep_the_columns_of_the_default():
+    assert contenders.default_widths(20_000, classes=False) == (1024, 2048)
+    assert contenders.default_widths(100_000, classes=False) == 1024
+    assert contenders.default_widths(100_000, classes=True) == (512, 1024)
+
+
 def test_one_command_leaves_a_model_a_score_and_what_matters(houses, run):
     folder, frame = houses
     features(frame).to_csv(folder / "houses.csv", index=False)

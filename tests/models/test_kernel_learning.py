@@ -243,3 +243,41 @@ def test_weights_are_copies_where_few_labels_choose_the_kernel(n_classes, rng):
         for rows in ((X, y, copies), (X[each], y[each]))
     ]
     np.testing.assert_allclose(*(kernel(X[:50]) for kernel in kernels), rtol=1e-6)
+
+
+def widths_tried(model):
+    return {each.value: each for each in model.tuning_ if each.parameter == "n_components"}
+
+
+def test_more_columns_are_taken_where_validation_rows_gain_by_them(rng, tmp_path):
+    X = rng.uniform(-1, 1, size=(1500, 2))
+    y = np.sin(9 * X[:, 0]) * np.cos(9 * X[:, 1])
+    features = qf.KernelFeatures(qf.Gaussian(10.0), n_components=(16, 128, 600))
+    model = qf.KernelRegressor(features).fit(X, y)
+    tried = widths_tried(model)
+    assert list(tried) == [16, 128]  # 600 landmarks are more than half of 1,125 rows
+    assert tried[128].chosen and tried[128].score < 0.98 * tried[16].score
+    assert model.features_.n_columns_ == model.features_.n_components == 128
+    assert model.features.n_components == (16, 128, 600)
+    given = qf.KernelRegressor(qf.KernelFeatures(qf.Gaussian(10.0), n_components=128)).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), given.predict(X))
+    qf.save(model, tmp_path / "model.qf")
+    np.testing.assert_array_equal(qf.load(tmp_path / "model.qf").predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("kind", [qf.KernelRegressor, qf.KernelClassifier])
+def test_columns_that_do_not_help_are_not_taken(rng, kind):
+    X = rng.normal(size=(1500, 3))
+    y = X @ [1.0, 2.0, 0.0] + rng.normal(size=1500)
+    model = kind(qf.KernelFeatures(n_components=(32, 64, 128)))
+    model.fit(X, y if kind is qf.KernelRegressor else y > 0)
+    tried = widths_tried(model)
+    assert list(tried) == [32, 64]  # the first that is no better ends the search
+    assert tried[32].chosen and model.features_.n_columns_ == 32
+
+
+def test_few_rows_take_the_fewest_columns(rng):
+    X = rng.uniform(-1, 1, size=(900, 2))
+    model = qf.KernelRegressor(qf.KernelFeatures(qf.Gaussian(10.0), n_components=(16, 128)))
+    assert model.fit(X, np.sin(9 * X[:, 0])).features_.n_columns_ == 16
+    assert not widths_tried(model)

@@ -66,7 +66,8 @@ TaskName = Annotated[
 Width = Annotated[
     int | None,
     typer.Option(
-        help="Columns of features; by default 1024 for numbers, 512 for classes.",
+        help="Columns of features; by default 1024 for numbers and 512 for classes, or twice as "
+        "many where validation rows say so.",
         min=1,
         show_default=False,
     ),

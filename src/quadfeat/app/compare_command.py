@@ -31,7 +31,14 @@ from .cli import (
     typer,
 )
 from .comparison import Comparison, Fold, Marks, compared
-from .contenders import DEFAULT, TrainingRows, candidates, default_width, encoder_for
+from .contenders import (
+    DEFAULT,
+    TrainingRows,
+    candidates,
+    default_width,
+    default_widths,
+    encoder_for,
+)
 from .folds import Masks, group_folds, random_folds, time_folds
 from .outputs import check_out
 from .progress import bar
@@ -158,7 +165,8 @@ def compare_file(
     block, kinds = _without_dropped(collected(stream.blocks(), options.rows), options.kinds)
     name = options.target or "y"
     classes = is_classification(block.y, options.task, name, path)
-    every = candidates(options.width or default_width(classes=classes))
+    widths = options.width or default_widths(len(block), classes=classes)
+    every = candidates(options.width or default_width(classes=classes), widths)
     chosen = [each for each in every if each.name in names]
     masks, how = _masks(block, options, classes=classes)
     split = []

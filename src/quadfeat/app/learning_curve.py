@@ -56,7 +56,7 @@ def width_curve(
     ----------
     as `learning_curve`
     """
-    asked = getattr(model.features, "n_components", None)
+    asked = getattr(model.features_, "n_components", None)
     if not isinstance(asked, int):
         return ()
     widths = [w for w in (asked // 4, asked // 2, asked, 2 * asked) if w >= _FEWEST_COLUMNS]

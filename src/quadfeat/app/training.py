@@ -21,7 +21,7 @@ from ..models.base import fit_keeping_checkpoint
 from ..models.classifier import KernelClassifier
 from ..models.regressor import KernelRegressor
 from . import baselines
-from .contenders import default_width, encoder_for, untrained
+from .contenders import default_widths, encoder_for, untrained
 from .holdout import HoldOut, hold_out
 from .kernel_words import in_words
 from .predictions import encoded_rows, predictions
@@ -42,7 +42,8 @@ class TrainOptions:
     ----------
     target, weight : columns of the file, or None
     task : "auto", "regression" or "classification"
-    width : int, columns of features; None for the default of the task
+    width : int, columns of features; None for the default of the task, or twice as many where
+        validation rows say so
     loss : "auto" or "ridge", or for classes "squared_hinge" or "logistic"
     alpha : the penalty, or "auto"
     checkpoint : file to resume from, or None
@@ -102,7 +103,7 @@ def train(path: Path, options: TrainOptions, command: str = "") -> Trained:
         raise ValueError(f"loss={options.loss!r} is for classes, and this target is a number")
     loss: dict[str, Any] = {"loss": options.loss} if classes else {}
     model = untrained(
-        options.width or default_width(classes=classes),
+        options.width or default_widths(split.n_train, classes=classes),
         classes=classes,
         encoder=encoder_for(some, options.kinds, classes=classes),
         alpha=options.alpha,

@@ -200,8 +200,9 @@ class FeatureMap(
         check_declared(self)
         self._check()
         for name in ("n_components", "max_components"):
-            most, maker = self._most_columns, type(self).__name__
-            check_columns(name, getattr(self, name, None), most, maker)
+            value, maker = getattr(self, name, None), type(self).__name__
+            widest = value[-1] if isinstance(value, tuple | list) else value
+            check_columns(name, widest, self._most_columns, maker)
         if not isinstance(self._chosen_kernel(), Kernel):
             raise TypeError(
                 f"kernel must be a Kernel such as Gaussian(gamma=0.5), or None, got {self.kernel!r}"

@@ -16,6 +16,7 @@ from .._checks import (
     check_choice,
     check_count,
     check_positive,
+    check_widths,
     generator,
     optional,
     require,
@@ -71,8 +72,9 @@ class KernelFeatures(FeatureMap):
     Parameters
     ----------
     kernel : Kernel, default Gaussian("scale")
-    n_components : int or None
-        Columns; None is 256, or what `tol` needs up to `max_components`.
+    n_components : int, None or tuple of int
+        Columns; None is 256, or what `tol` needs up to `max_components`. A model also takes (512,
+        1024): the second, if it takes 2% off the squared error of validation rows.
     tol : float or None
         The largest error, relative to k(0): proven over the box of the data where a grid can be
         certified, else with 95% confidence for at least 99.9% of pairs; `report_.reason` says
@@ -106,7 +108,7 @@ class KernelFeatures(FeatureMap):
     any_family = True
     _most_columns = 2**16  # every candidate is made that wide
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "n_components": optional(partial(check_count, example=256)),
+        "n_components": optional(check_widths),
         "max_components": partial(check_count, example=8192),
         "tol": optional(partial(check_positive, example="1e-3")),
         "criterion": partial(check_choice, choices=("rms", "max")),
@@ -116,7 +118,7 @@ class KernelFeatures(FeatureMap):
         self,
         kernel: Kernel | None = None,
         *,
-        n_components: int | None = None,
+        n_components: int | tuple[int, ...] | None = None,
         tol: float | None = None,
         max_components: int = 8192,
         shift_invariant: bool = False,
@@ -124,16 +126,23 @@ class KernelFeatures(FeatureMap):
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
-        self.n_components = n_components
+        self.n_components: Any = n_components
         self.tol = tol
         self.max_components = max_components
         self.shift_invariant = shift_invariant
         self.criterion = criterion
         self.random_state = random_state
 
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """The columns that a model chooses among, narrow ones first; empty where one is given."""
+        return tuple(self.n_components) if isinstance(self.n_components, tuple | list) else ()
+
     def _check(self) -> None:
         super()._check()
         if self.tol is not None:
+            if self.widths:
+                raise ValueError(f"tol={self.tol:g} takes one n_components; give one, or tol=None")
             if self.tol >= 1:
                 raise ValueError(
                     f"tol={self.tol:g} is an error relative to k(0) and must be below 1; give a "
@@ -150,6 +159,9 @@ class KernelFeatures(FeatureMap):
 
     def _build_on(self, rows: Matrix, spanning: Callable[[], Matrix]) -> int:
         rng = generator(self.random_state)
+        if widths := self.widths:
+            text = "a model chooses among several by its targets, a map by itself takes one"
+            raise ValueError(f"n_components={widths}: {text}, such as n_components={widths[-1]}")
         if self.tol is None:
             self.map_, self.report_ = self._best(rows, self.n_components or 256, rng)
         else:
@@ -267,11 +279,11 @@ class KernelFeatures(FeatureMap):
         compressed = trial(HermiteMercer(self._kernel, compress=True, **common), shared)
         landmarks = trial(Landmarks(self._kernel, compress=True, **common), {})
         left_out = {}
-        if _behind(compressed, plain, 0.95):
+        if compressed.is_behind(plain, 0.95):
             left_out["HermiteMercer(compress=True)"] = f"no better than without, at {few} columns"
-        elif _behind(compressed, landmarks, _FAR_BEHIND):
+        elif compressed.is_behind(landmarks, _FAR_BEHIND):
             left_out["HermiteMercer(compress=True)"] = f"far behind Landmarks at {few} columns"
-        if _behind(landmarks, plain, _FAR_BEHIND):
+        if landmarks.is_behind(plain, _FAR_BEHIND):
             for name in ("Landmarks(compress=True)", "Landmarks"):
                 left_out[name] = f"far behind HermiteMercer at {few} columns"
         return left_out
@@ -315,7 +327,8 @@ class KernelFeatures(FeatureMap):
         self, X: Matrix, tol: float, limit: int, rng: np.random.Generator
     ) -> tuple[FeatureMap, Report]:
         """The narrowest best map whose error on a quarter of X meets a tolerance."""
-        widths = [limit] if self.n_components is not None else _doubling(16, limit)
+        fewer = () if self.n_components is not None else (16 << i for i in range(40))
+        widths = [*(width for width in fewer if width < limit), limit]
         # Any of the widths may be taken by mistake: 5% are for all of them together.
         confidence = 1 - 0.05 / len(widths)
         order = rng.permutation(len(X))
@@ -433,14 +446,3 @@ def _start(d: int, p: int) -> FourierMap:
     if d <= 40:
         return QuasiRandomFourier(n_components=4 * p)
     return OrthogonalFourier(n_components=p)
-
-
-def _behind(one: Trial, other: Trial, times: float) -> bool:
-    """Whether one has at least `times` the RMS, typical and largest error of another."""
-    errors = ((trial.rms, trial.typical, trial.max) for trial in (one, other))
-    return all(mine >= times * theirs for mine, theirs in zip(*errors, strict=True))
-
-
-def _doubling(low: int, high: int) -> list[int]:
-    """low, 2 low, ... and high."""
-    return [low * 2**i for i in range(40) if low * 2**i < high] + [high]

@@ -33,6 +33,11 @@ class Trial:
     note: str = ""
     typical: float = np.nan
 
+    def is_behind(self, other: Trial, times: float) -> bool:
+        """Whether this has at least `times` the RMS, typical and largest error of another."""
+        errors = ((trial.rms, trial.typical, trial.max) for trial in (self, other))
+        return all(mine >= times * theirs for mine, theirs in zip(*errors, strict=True))
+
 
 @dataclass(frozen=True)
 class Report:

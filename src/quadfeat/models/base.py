@@ -41,7 +41,7 @@ from .cluster import lazily, open_stream
 from .effects import ExplainedModel
 from .encoding import EncodedModel
 from .facts import ModelFacts
-from .kernel_learning import Sample, choose_kernel
+from .kernel_learning import Sample, choose_kernel, choose_width
 from .parameters import DTYPES as DTYPES
 from .parameters import ROWS, check_parameters
 from .ridge import RidgeFit, Score, fit_ridge, ridge_sums
@@ -238,22 +238,35 @@ class KernelModel(ModelFacts, EncodedModel, ExplainedModel, BaseEstimator):
                 f"the rows of X differ by less than {dtype} can tell; standardise X, or give it "
                 f"as float64"
             )
-        if getattr(features.kernel, "learns", features.kernel is None) and len(distinct) > 1:
-            drawn = self._weighted(summary.some(_TUNING_ROWS).drawn)
-            y, weight = self._encoded(Block(drawn.X, drawn.y, drawn.weight))
-            counts = is_table_of_counts(drawn.X, drawn.weight)
-            group = None if counts else self._groups(drawn)
-            tuned = Rows(drawn.X, self._ridge_targets(y), weight, drawn.share, group).grouped()
-            X = moved(tuned.Z, origin, dtype)
-            sample = Sample(X, tuned.y, tuned.mass, counts, labels=is_classifier(self))
+        learns = getattr(features.kernel, "learns", features.kernel is None) and len(distinct) > 1
+        widths = getattr(features, "widths", ())
+        if widths:
+            features.set_params(n_components=widths[0])
+        if learns or widths:
+            sample = self._choice_sample(summary, origin, dtype)
+        if learns:
             every = isinstance(features, KernelFeatures)  # others are best at Gaussian kernels
             kernel, tried = choose_kernel(features, sample, all_families=every)
             features.set_params(kernel=kernel)
             self.tuning_ = Tuning(tried)
+        if widths:
+            width, tried = choose_width(features, widths, sample)
+            features.set_params(n_components=width)
+            self.tuning_ = Tuning([*self.tuning_, *tried])
         self.features_ = features.fit(distinct)
         if origin is not None:
             self.features_.moved_to(origin)
         self.n_features_in_ = self._n_input_columns(distinct.shape[1])
+
+    def _choice_sample(self, summary: Summary, origin: Any, dtype: Any) -> Sample:
+        """The rows by which kernel and columns are chosen."""
+        drawn = self._weighted(summary.some(_TUNING_ROWS).drawn)
+        y, weight = self._encoded(Block(drawn.X, drawn.y, drawn.weight))
+        counts = is_table_of_counts(drawn.X, drawn.weight)
+        group = None if counts else self._groups(drawn)
+        rows = Rows(drawn.X, self._ridge_targets(y), weight, drawn.share, group).grouped()
+        X = moved(rows.Z, origin, dtype)
+        return Sample(X, rows.y, rows.mass, counts, labels=is_classifier(self))
 
     def _precision(self, X: Matrix) -> Any:
         """The dtype of the features of these rows."""
