@@ -136,6 +136,27 @@ def test_classes_are_told_to_machines_or_to_nobody(houses, run):
     assert run(folder, *arguments, "--quiet", "--alpha", 1.0, "--loss", "ridge") == (0, "", "")
 
 
+@pytest.mark.filterwarnings("default::quadfeat._errors.UnseenValues")
+def test_a_model_tells_of_itself_and_reads_pipes(houses, run, monkeypatch):
+    folder, frame = houses
+    frame.drop(columns="dear").to_csv(folder / "told.csv", index=False)
+    assert run(folder, "fit", "told.csv", "--target", "price", "--width", 16, "-q")[0] == 0
+    code, out, _ = run(folder, "info", "told.qf", "--json")
+    facts = json.loads(out)
+    assert code == 0 and facts["holds"] == "KernelRegressor" and facts["target"] == "price"
+    assert "R2" in facts["score"] and "area" in facts["columns"]
+    (folder / "told.json").unlink()
+    assert "score" not in json.loads(run(folder, "info", "told.qf", "--json")[1])
+    code, _, err = run(folder, "info", "told.csv")
+    assert code == 1 and "not a file of quadfeat" in err
+    text = frame.assign(city="Atlantis").to_csv(index=False).encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+    code, _, err = run(folder, "predict", "told.qf", "-", "--out", "piped.csv")
+    assert code == 0 and len(pd.read_csv(folder / "piped.csv")) == len(frame)
+    assert "note: values that training rows did not have" in err  # and not where in the code
+    assert ".py" not in err
+
+
 # --- files of every make --------------------------------------------------------------------------
 def spellings(frame):
     text = features(frame).to_csv(index=False)
@@ -262,6 +283,8 @@ def mistakes(tmp_path_factory):
     numbers = np.arange(40.0)
     files = {
         "good.csv": GOOD,
+        "comment.csv": "# made by hand\n" + GOOD,
+        "level.csv": "a,y\n" + "".join(f"{i},2.5\n" for i in range(30)),
         "empty.csv": "",
         "header.csv": "a,b,y\n",
         "only.csv": "y\n1\n2\n3\n4\n5\n6\n",
@@ -316,6 +339,14 @@ WRONG = {
         "fit good.csv --target z -o x",
         1,
         "no column 'z'; it has 'a', 'b', 'c', 'y'",
+    ),
+    "several files": ("fit *.csv --target y -o x", 1, "no file *.csv; name one file, or a folder"),
+    "comment above": ("fit comment.csv --target y -o x", 1, "begins with '# made by hand', a comm"),
+    "constant number": ("fit level.csv --target y -o x", 1, "every row has the target 2.5"),
+    "tested on itself": (
+        "fit good.csv --target y --test good.csv -o x",
+        1,
+        "is the file that is learned from; leave --test out",
     ),
     "no file": ("fit none.csv --target y -o x", 1, "there is no file none.csv"),
     "unknown ending": ("fit nothing.txt.docx --target y -o x", 1, "ends in '.docx'"),

@@ -40,6 +40,11 @@ def hold_out(
         raise ValueError(f"--{asked[0]} and --{asked[1]} both say which rows to hold out; give one")
     n = stream.n_rows or 0
     if test is not None:
+        if test.resolve() == Path(stream.name).resolve():
+            raise ValueError(
+                f"--test {test} is the file that is learned from; leave --test out, and a fifth of "
+                f"its rows is held out"
+            )
         other = open_rows(test, target)
         missing = [name for name in stream.columns or () if name not in (other.columns or ())]
         if missing:

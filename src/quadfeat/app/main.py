@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+import warnings
 from dataclasses import replace as replace_fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,6 +26,7 @@ from .cli import (
     Loss,
     Out,
     Quiet,
+    Table,
     Target,
     Task,
     TaskName,
@@ -36,6 +38,7 @@ from .cli import (
     escape,
     typer,
 )
+from .model_facts import model_facts
 from .outputs import check_out, default_out
 from .report import report_of_data, report_of_fit
 from .rows import local_file
@@ -47,12 +50,18 @@ _MAP_WIDTH = 512  # of `fit --map-only`
 
 def main() -> None:
     """Run the command; an error that the user can fix is one sentence, and the exit code is 1."""
+    warnings.showwarning = _show_warning
     try:
         app()
     except (ValueError, TypeError, ImportError, OSError, MemoryError) as error:
         text = f"[bold red]error[/]: {escape(_sentence(error))}"
         Console(stderr=True, soft_wrap=True).print(text, highlight=False)
         raise SystemExit(1) from None
+
+
+def _show_warning(message: Warning | str, *where: Any, **more: Any) -> None:
+    """A warning as a sentence, without the line of code that it comes from."""
+    Console(stderr=True, soft_wrap=True).print(f"[bold]note[/]: {escape(str(message))}")
 
 
 def _sentence(error: Exception) -> str:
@@ -249,7 +258,8 @@ def predict(
     quadfeat predict houses.qf new.parquet --out prices.csv
     """
     check_out(out, model, data)
-    rows = files.predict_file(load(model), data, out, probabilities=proba, std=std)
+    with local_file(data) as path:
+        rows = files.predict_file(load(model), path, out, probabilities=proba, std=std)
     show_record({"rows": rows, "out": str(out)}, as_json)
 
 
@@ -265,5 +275,27 @@ def transform(
     Example: quadfeat transform map.qf houses.parquet --out features.npy
     """
     check_out(out, model, data)
-    rows = files.transform_file(load(model), data, out)
+    with local_file(data) as path:
+        rows = files.transform_file(load(model), path, out)
     show_record({"rows": rows, "out": str(out)}, as_json)
+
+
+@app.command(rich_help_panel="About quadfeat")
+def info(
+    model: Annotated[
+        Path | None, typer.Argument(help="A file written by quadfeat fit; without it, versions.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show what is in a model's file, or versions and the engine of this machine."""
+    if model is not None:
+        show_record(model_facts(load(model), model), as_json)
+        return
+    facts = project_commands.machine_facts()
+    if as_json:
+        print(json.dumps(facts))
+        return
+    table = Table(box=None, show_header=False)
+    for name, value in facts.items():
+        table.add_row(name, "" if value is None else escape(str(value)))
+    Console().print(table)

@@ -1,4 +1,4 @@
-"""Commands on quadfeat itself: bench, reproduce, info."""
+"""Commands on quadfeat itself: bench, reproduce; what `info` tells of the machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..experiments import datasets
 from ..experiments import runner as reproduction
 from ..experiments.cell import SCALES
 from . import bench as benchmark
-from .cli import Console, Json, Table, app, escape, typer
+from .cli import Console, Json, app, escape, typer
 from .outputs import make_folder
 from .progress import bar, run_cells
 from .tables import number_table, verdict_table
@@ -110,10 +110,9 @@ def reproduce(
     console.print(f"\nPage: [bold]{out / 'index.html'}[/]")
 
 
-@app.command(rich_help_panel="About quadfeat")
-def info(as_json: Json = False) -> None:
-    """Show versions, and which engine computes features on this machine."""
-    facts: dict[str, Any] = {
+def machine_facts() -> dict[str, Any]:
+    """Versions, and which engine computes features on this machine."""
+    return {
         "quadfeat": __version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
@@ -121,13 +120,6 @@ def info(as_json: Json = False) -> None:
         "scikit-learn": sklearn.__version__,
         **{f"engine {name}" if name != "engine" else name: v for name, v in engine_info().items()},
     }
-    if as_json:
-        print(json.dumps(facts))
-        return
-    table = Table(box=None, show_header=False)
-    for name, value in facts.items():
-        table.add_row(name, "" if value is None else escape(str(value)))
-    Console().print(table)
 
 
 def _experiments(names: list[str]) -> list[str]:

@@ -116,7 +116,8 @@ def open_rows(
     """
     key = group or time
     if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}")
+        one = "; name one file, or a folder of Parquet files" if "*" in path.name else ""
+        raise FileNotFoundError(f"there is no file {path}{one}")
     if not path.is_dir() and path.suffix.lower() in _NUMBER_FILES:
         return _of_numbers(path, target, weight, key)
     if not (is_table_file(path) or path.suffix.lower() == ".npy"):

@@ -26,16 +26,21 @@ def is_classification(y: Any, task: str, target: str, data: Any) -> bool:
                 f"the target {target!r} of {data} has text such as {str(y[0])!r}, which is no "
                 f"number; leave out --task regression"
             )
+        _refuse_constant(y)
         return False
+    _refuse_constant(y)
     n_classes = len(np.unique(y))
-    if n_classes == 1:
-        raise ValueError(
-            f"every row has the target {y[0].item()!r}, so there is nothing to learn; name "
-            f"another column by --target"
-        )
     if n_classes > _MOST_CLASSES or n_classes > max(2, len(y) // 2):
         raise ValueError(
             f"the target {target!r} has {n_classes:,} different values in {len(y):,} rows, too "
             f"many for classes; name another column, or use --task regression for numbers"
         )
     return True
+
+
+def _refuse_constant(y: Any) -> None:
+    if (y == y[0]).all():
+        raise ValueError(
+            f"every row has the target {y[0].item()!r}, so there is nothing to learn; name "
+            f"another column by --target"
+        )

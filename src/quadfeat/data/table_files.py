@@ -92,7 +92,7 @@ def _open_parquet(path: Path) -> TableFile:
             if not files:
                 raise ValueError(
                     f"{path} is a folder without Parquet files; name a folder that has some, or a "
-                    f"file"
+                    f"file; CSV files are to be joined first"
                 )
             data = dataset.dataset(sorted(map(str, files)), format="parquet")
         else:
@@ -257,6 +257,11 @@ class _Csv:
 
     def _error(self, error: Exception) -> ValueError:
         text = _first_line(error)
+        if self.names[0].startswith("#"):
+            return ValueError(
+                f"{self._path} begins with {self.names[0]!r}, a comment and no header; remove the "
+                f"lines above the header"
+            )
         found = re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", text)
         if found:
             where = f"line {found.group(1)}" if found.group(1) else "a line"
