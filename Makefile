@@ -9,13 +9,21 @@ ENGINE := CMakeLists.txt $(wildcard $(addprefix src/quadfeat/_engine/cpp/,*.cpp 
 # Fits run BLAS on one thread, so tests share the processors among processes.
 PYTEST := $(BIN)/pytest --numprocesses=auto --maxprocesses=4 $(ARGS)
 
-.PHONY: demo test test-long docs package lint bench accuracy training scale tables effects clean
+TRUST := $(BIN)/python -m benchmarks.trust
+
+.PHONY: demo test test-long docs package lint bench accuracy training scale tables effects trust clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/quadfeat demo
 
 test: $(VENV)/dev.stamp lint
 	$(PYTEST)
+	$(TRUST) --quick
+
+# Inputs, files, faults and figures against their bounds, for hours; ARGS=--quick takes a minute. The records of a
+# full run are those of the page on testing.
+trust: $(VENV)/dev.stamp
+	$(TRUST) $(ARGS)
 
 # What takes long and rarely tells.
 test-long: $(VENV)/dev.stamp

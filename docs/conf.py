@@ -27,6 +27,7 @@ extensions = [
     "mathml",
     "pictures",
     "members",
+    "testing",
 ]
 exclude_patterns = [
     "reproduction",

@@ -1,0 +1,21 @@
+"""Trust: nothing lost, nothing silent, nothing let in.
+
+    make trust [ARGS="--quick"] [ARGS="--only files"]
+
+One file per check; each has a function `run`, which yields the rows of one table: what was tried,
+how often it failed, the worst figure and its bound. `python -m benchmarks.trust` runs the checks in
+processes of their own, so that a crash of one is a failure and not the end, prints the table, and
+exits with 1 if a bound is broken. A full run keeps its rows in docs/testing.jsonl, from which the
+page on testing is made.
+
+- `bad_input`: every public name with bad values, an error each that names parameter and value
+- `numerics`: rules, sines, certificates, least squares and single precision against their bounds
+- `determinism`: the same bits for any blocks, threads, process and hash seed
+- `files`: damaged model and data files, and models of every release
+- `concurrency`: many threads, processes of every kind, Ctrl-C
+- `faults`: no memory, no space, no more life
+- `mutants`: code that is broken on purpose, and whether the tests see it (full runs only)
+- `sanitizers`: the engine under sanitizers and valgrind (full runs only)
+
+`table` holds what they share.
+"""
