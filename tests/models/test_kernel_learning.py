@@ -170,6 +170,49 @@ def test_factors_of_length_scales_go_on_for_as_long_as_they_help(gamma, edge, rn
     assert values == sorted(values) and values[-1] == 1.0
 
 
+class Valley(_Judge):
+    """Squared errors that are a parabola of the log length scale, the same for all rows or not."""
+
+    def __init__(self, lowest, depth, spread=0.0):
+        self.weight, self.judged = np.ones(400), []
+        self._lowest, self._depth = np.log(lowest), depth
+        self._noise = spread * np.random.default_rng(0).permutation(np.linspace(-1, 1, 400))
+
+    def errors(self, kernel, columns):
+        log_length = -np.log(2 * kernel.gamma) / 2
+        self.judged.append(float(np.exp(log_length)))
+        lengthening = 1 + self._noise * log_length  # whose sum is that without noise
+        return self._depth * (log_length - self._lowest) ** 2 + lengthening
+
+
+def factor_of(judge):
+    kernel = qf.Gaussian(0.5)
+    factor, tried = _best_factor(judge, kernel, judge.errors(kernel, 1024), "")
+    assert [each.value for each in tried if each.chosen] == [factor]
+    assert sorted(judge.judged) == pytest.approx([each.value for each in tried])
+    return factor
+
+
+@pytest.mark.parametrize("lowest", [0.6, 0.86, 1.2, 1.7])
+def test_the_factor_is_where_a_parabola_through_the_scores_is_lowest(lowest):
+    assert factor_of(Valley(lowest, depth=1.0)) == pytest.approx(lowest)
+
+
+@pytest.mark.parametrize(("lowest", "depth"), [(0.9, 0.4), (0.77, 0.4)])
+def test_a_factor_that_promises_less_than_half_a_percent_is_not_judged(lowest, depth):
+    judge = Valley(lowest, depth)  # gains of .44 and .36 percent
+    assert factor_of(judge) in (1.0, 0.7) and lowest not in np.round(judge.judged, 6)
+
+
+def test_a_factor_must_be_clearly_better_than_one_but_not_than_another():
+    # Gains have deviations of .58 spread per unit of the log factor: with 400 rows and times 1.5
+    # .043 spread, .0065 spread from 1 to .86 beside a gain of .023.
+    assert factor_of(Valley(0.86, depth=1.0, spread=1.0)) == pytest.approx(0.86)
+    assert factor_of(Valley(0.86, depth=1.0, spread=4.0)) == 1.0
+    assert factor_of(Valley(0.78, depth=1.0, spread=1.0)) == pytest.approx(0.78)
+    assert factor_of(Valley(0.78, depth=1.0, spread=3.0)) == pytest.approx(0.78)
+
+
 def test_other_maps_choose_among_gaussian_kernels_only(rng):
     X = rng.uniform(-1, 1, size=(300, 2))
     model = qf.KernelRegressor(qf.HermiteMercer(n_components=64)).fit(X, np.abs(X[:, 0]))

@@ -227,7 +227,12 @@ def _judged(found: list[Contender], sample: Sample, judge: _Judge) -> tuple[Kern
 def _best_factor(
     judge: _Judge, kernel: GammaKernel, lowest: Floats, text: str
 ) -> tuple[float, list[Tried]]:
-    """The factor of all length scales with the lowest error, in steps from 1, and all tried."""
+    """The factor of all length scales with the lowest error, in steps from 1, and all tried.
+
+    One is taken that is clearly better than the one before. Last comes that where a parabola
+    through the best and its neighbours is lowest, if that promises a gain. It must be clearly
+    better than 1, which is what the likelihood says, but not than another factor that is.
+    """
     factor, tried = 1.0, [Tried("factor of length scales", 1.0, judge.mean(lowest), text)]
     for step in _FACTORS:
         for power in range(1, _MOST_STEPS + 1):
@@ -240,9 +245,34 @@ def _best_factor(
         if factor != 1:
             break
     tried.sort(key=lambda each: float(each.value))
+    vertex, gain = _vertex(tried, [each.value for each in tried].index(factor))
+    if gain > _MARGIN * judge.mean(lowest):
+        errors = judge.errors(kernel.stretched(vertex), _COLUMNS)
+        tried.append(Tried("factor of length scales", vertex, judge.mean(errors), text))
+        tried.sort(key=lambda each: float(each.value))
+        lower = judge.mean(errors) < judge.mean(lowest)
+        if lower if factor != 1 else judge.is_clearly_lower(errors, lowest):
+            factor = vertex
     chosen = next(each for each in tried if each.value == factor)
     shortest, longest = (step**_MOST_STEPS for step in _FACTORS)
     return factor, marked(tried, chosen, (shortest, longest))
+
+
+def _vertex(tried: list[Tried], best: int) -> tuple[float, float]:
+    """Where a parabola by the log factor, through the best and its neighbours, is lowest.
+
+    And how far below the best it is there: 0 if it has no minimum, or a neighbour is missing.
+    """
+    if not 0 < best < len(tried) - 1:
+        return 1.0, 0.0
+    at, scores = zip(
+        *((np.log(float(t.value)), t.score) for t in tried[best - 1 : best + 2]), strict=True
+    )
+    curvature, slope, _ = np.polyfit(np.array(at) - at[1], scores, 2)
+    step = -slope / (2 * curvature) if curvature > 0 else 0.0
+    if not at[0] < at[1] + step < at[2]:
+        return 1.0, 0.0
+    return float(np.exp(at[1] + step)), float(-slope * step / 2)
 
 
 def _table(

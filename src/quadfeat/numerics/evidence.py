@@ -10,7 +10,7 @@ from scipy.linalg import cholesky, lapack, solve_triangular
 from .._typing import Floats
 
 _JITTER = 1e-6  # of k(0), so that the Gram matrix of landmarks has a factor
-_REFINEMENTS = 2  # of the solution: without noise, one by the inverse has residuals of rounding only
+_REFINEMENTS = 2  # of the solution: without noise, that by the inverse leaves only rounding
 
 
 @dataclass(frozen=True, eq=False)
