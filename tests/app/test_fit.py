@@ -248,8 +248,10 @@ def test_rows_groups_and_time_are_held_out(houses):
     stream = open_rows(path, "price", time="sold")
     train, test = held(hold_out(stream, None, None, "sold", "price"))
     assert train.key.max() < test.key.min() and abs(len(test) - 60) < 5
-    train, test = held(hold_out(open_rows(path, "price"), path, None, None, "price"))
-    assert len(train) == len(test) == 300
+    others = folder / "others.csv"
+    features(frame[:100]).to_csv(others, index=False)
+    train, test = held(hold_out(open_rows(path, "price"), others, None, None, "price"))
+    assert len(train) == 300 and len(test) == 100
 
 
 def test_nothing_learned_is_said(tmp_path, run):

@@ -15,6 +15,7 @@ Rule: the only room that prints, and the only one that imports `experiments`.
   `predictions`: of any model, as these need them; `kernel_words`: a kernel as a person says it.
 - `report_page`: the page as HTML; `report_curves`: its curves; `report_parts`: headings, tables and
   the like; `report_style`: how it looks.
+- `model_facts`: what `info` tells of a saved model.
 - `outputs`: where the command writes.
 - `files`: maps, predictions and features of files, block by block.
 - `progress`: progress bars.
