@@ -75,6 +75,19 @@ def test_expansions_of_few_and_of_many_columns_have_the_same_features(d, rng):
         assert_same(features.fit(X), X[:50])
 
 
+@pytest.mark.skipif(qf.engine_info()["engine"] == "numpy", reason="NumPy works in radians")
+@pytest.mark.parametrize("make", [qf.RandomFourier, lambda k: qf.DenseGrid(k, n_points=9)])
+def test_angles_of_many_turns_are_rounded_as_in_the_engine(make, rng):
+    """One column, so that no order of a sum matters: cosines differ by their own rounding."""
+    X = rng.normal(size=(500, 1))
+    features = make(qf.Gaussian(2.0)).fit(X)
+    for dtype, tolerance in TOLERANCE.items():
+        rows = 1000 * X.astype(dtype)
+        for name, exported in TARGETS:
+            actual = exported(features, dtype)(rows)["features"]
+            assert np.abs(actual - features.transform(rows)).max() <= tolerance, (name, dtype)
+
+
 def test_windows_with_shared_and_with_distinct_nodes_have_the_same_features(rng):
     X = rng.normal(size=(30, 36))
     kernel = qf.Convolution((6, 6), 3, base=qf.Gaussian(0.1))

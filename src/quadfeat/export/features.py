@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import Any
 
 import numpy as np
 
@@ -67,13 +68,13 @@ def fourier(x: Value, plan: FourierPlan) -> Value:
         chosen = plan.group_nodes[members]
         if (chosen == chosen[0]).all():  # one set of nodes for all groups
             nodes, amplitudes = sets[chosen[0]]
-            angles = x.take(axes) @ nodes.T
+            half_turns = x.take(axes) @ (nodes.T / np.pi)
         else:
             nodes = np.stack([sets[i][0].T for i in chosen])
             amplitudes = np.stack([sets[i][1] for i in chosen])
-            angles = (x.take(axes.T).transpose(2, 0, 1) @ nodes).transpose(1, 0, 2)
-        both = [np.cos(angles) * amplitudes, np.sin(angles) * amplitudes]
-        parts.append(joined(both, axis=2).reshape(-1, 2 * size * len(members)))
+            half_turns = (x.take(axes.T).transpose(2, 0, 1) @ (nodes / np.pi)).transpose(1, 0, 2)
+        both = joined(_waves(half_turns, amplitudes), axis=2)
+        parts.append(both.reshape(-1, 2 * size * len(members)))
         order.append(np.concatenate([columns[g] for g in members]))
     if plan.constant:
         parts.append(_spread(x, np.array([plan.constant])))
@@ -84,8 +85,8 @@ def fourier(x: Value, plan: FourierPlan) -> Value:
 def kronecker(x: Value, plan: KroneckerPlan) -> Value:
     """Products of the features of single axes: as many factors as the largest group has entries."""
     counts, middle = np.diff(plan.entry_ptr), plan.entry_middle
-    angles = x.take(np.repeat(plan.entry_axis, counts)) * plan.entry_nodes
-    waves = [np.cos(angles) * plan.entry_amplitudes, np.sin(angles) * plan.entry_amplitudes]
+    half_turns = x.take(np.repeat(plan.entry_axis, counts)) * (plan.entry_nodes / np.pi)
+    waves = _waves(half_turns, plan.entry_amplitudes)
     table = joined([*waves, _spread(x, np.append(middle, 1.0))])
     n, one = len(plan.entry_nodes), 2 * len(plan.entry_nodes) + len(middle)
     places = [
@@ -154,6 +155,12 @@ def landmarks(x: Value, kernel: Kernel, basis: LandmarkBasis) -> Value:
     pairs = gram(x.to("wide"), kernel, basis.points)
     features: Value = pairs @ basis.projection
     return features.to("working")
+
+
+def _waves(half_turns: Value, amplitudes: Floats) -> list[Value]:
+    """Cosines and sines, rounded as in the engine: whole turns are dropped exactly."""
+    angles: Any = (half_turns - 2.0 * np.floor(0.5 * half_turns + 0.5)) * np.pi
+    return [np.cos(angles) * amplitudes, np.sin(angles) * amplitudes]
 
 
 def _spread(x: Value, row: Floats) -> Value:
