@@ -6,8 +6,11 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 ENGINE := CMakeLists.txt $(wildcard $(addprefix src/quadfeat/_engine/cpp/,*.cpp *.hpp units/*.cpp))
 
-# Fits run BLAS on one thread, so tests share the processors among processes.
-PYTEST := $(BIN)/pytest --numprocesses=auto --maxprocesses=4 $(ARGS)
+# Tests share the processors among processes: fits run BLAS on one thread anyway, and what else
+# starts threads would fight over them. Each process starts with files side by side, whose fixtures
+# it makes once, and takes from the others when it is done.
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
+	$(BIN)/pytest --numprocesses=auto --maxprocesses=4 --dist=worksteal $(ARGS)
 
 TRUST := $(BIN)/python -m benchmarks.trust
 
@@ -81,6 +84,6 @@ $(VENV)/dev.stamp: $(BIN)/python pyproject.toml $(ENGINE)
 	$(PIP) install -e ".[dev]"
 	touch $@ $(VENV)/demo.stamp
 
-$(VENV)/docs.stamp: $(VENV)/dev.stamp
-	$(PIP) install -e ".[docs]"
-	touch $@
+$(VENV)/docs.stamp: $(BIN)/python pyproject.toml $(ENGINE)
+	$(PIP) install -e ".[dev,docs]"
+	touch $(VENV)/demo.stamp $(VENV)/dev.stamp $@

@@ -1,16 +1,20 @@
 """Build the sdist and the wheel, and try them as a stranger would: `make package`.
 
-    python benchmarks/package.py [--tests ROOM ...] [--keep FOLDER]
+    python benchmarks/package.py [--all] [--tests PATH ...] [--keep FOLDER]
 
-The wheel is installed into an empty environment whose PATH has no compiler, and the seconds until a
-first prediction are printed, downloads of dependencies included. Then the tests of the unpacked
-sdist are run against that wheel, outside of this folder: all rooms, or those named.
+The wheel is made from the sdist and installed into an empty environment whose PATH has no compiler,
+and the seconds until a first prediction are printed, downloads of dependencies included. Then the
+tests of the unpacked sdist and the examples in the wheel's docstrings are run, outside of this
+folder: all, or those named. What is tested is the wheel, since nothing can import the sdist's `src`;
+tests that read files (the README, sources, pages) read those of the sdist. Skipped are tests that
+compile, those of the built site, and without `--all` those of torch, ONNX and Spark.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -27,8 +31,9 @@ X = np.random.default_rng(0).normal(size=(1000, 3))
 model = qf.KernelRegressor().fit(X, np.sin(X[:, 0]))
 print("first prediction", model.predict(X[:1]), qf.engine_info()["engine"], qf.__file__)
 """
-# What tests import; torch, ONNX, Spark and a browser are left out, so their tests are skipped.
-TESTS = ["cli,dask", "pytest>=8", "pytest-xdist>=3.5", "pandas>=2.2", "polars>=1.0", "mpmath>=1.3"]
+# What tests import.
+TESTS = ["pytest>=8", "pytest-xdist>=3.5", "pandas>=2.2", "polars>=1.0", "mpmath>=1.3"]
+COMPILERS = re.compile(r"(.*-)?(cc|c\+\+|c89|c99|gcc|g\+\+|clang|clang\+\+)(-[\d.]+)?|cmake|ninja")
 
 
 def build(folder: Path) -> tuple[Path, Path]:
@@ -52,15 +57,24 @@ def children_seconds() -> float:
 
 
 def without_compiler(environment: Path) -> dict[str, str]:
-    """The variables of a shell that finds the environment and nothing else; pip's settings stay."""
-    kept = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
-    home = os.environ.get("HOME", str(environment))
-    return {**kept, "PATH": str(environment / "bin"), "HOME": home, "OPENBLAS_NUM_THREADS": "1"}
+    """The variables of a shell with all programs but compilers; pip's settings stay."""
+    tools = environment / "tools"
+    tools.mkdir()
+    for folder in filter(os.path.isdir, os.environ["PATH"].split(os.pathsep)):
+        for program in Path(folder).iterdir():
+            link = tools / program.name
+            if not (COMPILERS.fullmatch(program.name) or link.is_symlink()):
+                link.symlink_to(program)
+    kept = ("PIP_", "QUADFEAT_", "LANG", "LC_", "HOME")
+    variables = {name: value for name, value in os.environ.items() if name.startswith(kept)}
+    path = os.pathsep.join(map(str, (environment / "bin", tools)))
+    return {**variables, "PATH": path, "OPENBLAS_NUM_THREADS": "1"}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tests", nargs="*", metavar="ROOM", help="rooms to test; none: no tests")
+    parser.add_argument("--tests", nargs="*", metavar="PATH", help="run these; none: no tests")
+    parser.add_argument("--all", action="store_true", help="install torch, ONNX and Spark, too")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="work here and keep all")
     options = parser.parse_args()
     folder = options.keep or Path(tempfile.mkdtemp(prefix="quadfeat-package-"))
@@ -79,14 +93,15 @@ def main() -> None:
             wall, cpu = time.perf_counter() - clocks[0], children_seconds() - clocks[1]
             print(f"{step}: {wall:.1f} s, {cpu:.1f} s of CPU time", flush=True)
 
-        rooms = options.tests
-        if rooms != []:
-            extras, *packages = TESTS
-            run([*pip, f"{wheel}[{extras}]", *packages], env=variables, cwd=folder)
+        if options.tests != []:
+            extras = "cli,dask,nufft" + ",torch,onnx,spark" * options.all
+            run([*pip, f"{wheel}[{extras}]", *TESTS], env=variables, cwd=folder)
+            if options.all:
+                run([*pip, "onnxruntime"], env=variables, cwd=folder)
             with tarfile.open(sdist) as archive:
                 archive.extractall(folder, filter="data")
             tree = folder / sdist.name.removesuffix(".tar.gz")
-            paths = [f"tests/{room}" for room in rooms or [""]]
+            paths = options.tests or ["tests", "--pyargs", "quadfeat"]
             command = [python, "-P", "-m", "pytest", "--quiet", "--numprocesses=2", *paths]
             run(command, env=variables, cwd=tree)
     finally:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from .._typing import Floats, Profile
+from .._typing import Floats, Integers, Profile
 from .rule import Axis, Rule, mirrored
 
 
@@ -33,12 +35,25 @@ def aliases(profile: Profile, gap: Floats, step: float, *, shifted: bool) -> Flo
     `shifted` is the rule without a node at zero (n even), whose aliases alternate in sign.
     """
     period, total = 2 * np.pi / step, np.zeros_like(gap)
-    for m in range(1, 10_000):
-        term = profile(np.abs(m * period - gap)) + profile(m * period + gap)
-        total += -term if shifted and m % 2 else term
-        if np.all(term <= _NEGLIGIBLE):
+    for m in _runs(10_000):
+        far = m[:, None] * period
+        both = np.concatenate([np.abs(far - gap).ravel(), (far + gap).ravel()])
+        terms = profile(both).reshape(2, len(m), len(gap)).sum(axis=0)
+        small = np.flatnonzero(np.all(terms <= _NEGLIGIBLE, axis=1))
+        last = small[0] + 1 if len(small) else len(m)
+        signs = np.where(shifted & (m % 2 == 1), -1.0, 1.0)
+        total += signs[:last] @ terms[:last]
+        if len(small):
             break
     return total
+
+
+def _runs(stop: int) -> Iterator[Integers]:
+    """1, 2, ..., stop - 1 in runs that double: few terms of many kernels matter, many of some."""
+    first = 1
+    while first < stop:
+        yield np.arange(first, min(2 * first, first + 256, stop))
+        first = min(2 * first, first + 256)
 
 
 def equispaced_bound(axis: Axis, n: int, step: float, reach: float) -> float:
@@ -55,12 +70,13 @@ def equispaced_bound(axis: Axis, n: int, step: float, reach: float) -> float:
     # Aliases on one side are largest at the reach, on the other at zero. The kernel falls at least
     # like the square of the gap, so those beyond the last term sum to at most m times that term.
     all_aliases = 0.0
-    for m in range(1, 2001):
-        term = float(axis.profile(np.array([m * period - reach, m * period])).sum())
-        all_aliases += term
-        if term <= _NEGLIGIBLE:
+    for m in _runs(2001):
+        far = m * period
+        terms = axis.profile(np.concatenate([far - reach, far])).reshape(2, -1).sum(axis=0)
+        all_aliases += float(terms.sum())
+        if terms[-1] <= _NEGLIGIBLE:
             break
-    all_aliases += m * term
+    all_aliases += float(m[-1] * terms[-1])
     at_zero = aliases(axis.profile, np.zeros(1), step, shifted=n % 2 == 0)[0]
     return float(min(2.0, all_aliases + max(0.0, 1 + at_zero - kept) + abs(1 - kept)))
 
