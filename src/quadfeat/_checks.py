@@ -141,14 +141,14 @@ def _number(
 
 def check_memory(n_bytes: int, what: str, hint: str) -> None:
     """Refuse, before allocating, an array that does not fit into this machine's memory."""
-    free = _available_memory()
+    free = available_memory()
     if n_bytes > free:
         raise ValueError(
             f"{what} would take {n_bytes:,} bytes, and this machine has {free:,} available; {hint}"
         )
 
 
-def _available_memory() -> int:
+def available_memory() -> int:
     """Bytes available without swapping, within the limit of the container."""
     limits = [sys.maxsize]  # where the system does not tell
     with contextlib.suppress(AttributeError, OSError, ValueError):  # Windows has no sysconf

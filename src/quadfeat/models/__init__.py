@@ -5,7 +5,8 @@ rows is never held.
 
 - `regressor`: `KernelRegressor`; `classifier`: `KernelClassifier`
 - `base`: `KernelModel`, what both share: data in, the map, one path for `fit` and `partial_fit`
-- `encoding`: `EncodedModel`, tables with text, dates and gaps; `parameters`: checks of both models
+- `encoding`: `EncodedModel`, tables with text, dates and gaps; `parameters`: checks of both models;
+  `class_weights`: the factor of each class
 - `stream`: rows to features to sums, with checkpoints; `Rows`, features of rows in memory
 - `cluster`: the same on Dask workers, and lazy predictions
 - `ridge_sums`: `NormalSums`, Z'WZ and Z'WY, and the `RidgeSystem` to solve
@@ -13,6 +14,9 @@ rows is never held.
 - `solver`: products or transforms; `toeplitz_sums`: `ToeplitzSums`, by non-uniform FFTs;
   `toeplitz`: their solution by conjugate gradients; `prediction_bound`: how far from the exact
   kernel
+- `wide`: `WideModel`, when the gram is not formed; `iterative`: block conjugate gradients in its
+  place, with a pass over the rows per step; `iterative_sums`: `TargetSums` and `ImageSums`, what a
+  pass adds up
 - `ridge_path`: `RidgePath`, all penalties from one factorisation
 - `losses`: squared hinge and logistic loss, summed with their gradients
 - `descent`: their fits by L-BFGS, and the choice of their penalty

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
@@ -24,8 +23,10 @@ from ..maps.base import FeatureMap
 from ..numerics.blas import on_one_thread
 from .base import KernelModel
 from .calibration import fit_slope, log_loss, probabilities
+from .class_weights import class_factors
 from .cluster import lazily
 from .descent import Objective, fit_loss, tune_alpha
+from .iterative import HeldOut, IterativeFit
 from .loss_choice import AUTO_TOLERANCE, compare_losses, not_compared, too_costly, too_few
 from .losses import Weights, indicators
 from .ridge import Score
@@ -34,7 +35,9 @@ from .score_bands import ScoreBands
 from .stream import Rows
 from .tuning import Tried, with_rows
 from .validation import folds
+from .wide import WideModel
 
+_SOLVERS = ("auto", "products", "iterative")
 _LOSSES = ("ridge", "squared_hinge", "logistic")
 _SMALL_WORK = 1e7  # multiply-adds per pass up to which a descent runs down to rounding
 
@@ -59,7 +62,7 @@ def _has_probabilities(model: Any) -> bool:
     return True
 
 
-class KernelClassifier(ClassifierMixin, ScoreBands, KernelModel):
+class KernelClassifier(ClassifierMixin, ScoreBands, KernelModel, WideModel):
     """A kernel classifier at linear cost, on more rows than memory.
 
     Parameters
@@ -85,6 +88,8 @@ class KernelClassifier(ClassifierMixin, ScoreBands, KernelModel):
         Ridge minimises sum w (y - f)^2 + alpha |v|^2, the others sum w loss + alpha / 2 |v|^2
         (alpha = 1 / C). "auto" takes the lowest log loss: for ridge the leave-one-out loss of a
         sample, for the others that of validation rows of a sample.
+    solver : "auto", "products" or "iterative", of the loss "ridge"
+        As for `KernelRegressor`; alpha is judged by the log loss of held-out rows.
     class_weight : dict, "balanced" or None
     fit_intercept : bool
     dtype : "float32", "float64" or None
@@ -107,7 +112,8 @@ class KernelClassifier(ClassifierMixin, ScoreBands, KernelModel):
     tuning_ : list of Tried, which prints as a table
         Each kernel, loss and alpha that was tried, as for
         `KernelRegressor`; of the loss "auto", the alphas of the chosen loss.
-    n_passes_ : int, passes over the data of L-BFGS; not if `loss_` is "ridge"
+    solver_ : str, "products" or "iterative", only if `loss_` is "ridge"
+    n_passes_ : int, passes over the data of L-BFGS, or of the solver "iterative"
     feature_importances_ : array (n_features_in_,), as for `KernelRegressor`, of the scores
     effects_ : EffectsSummary, as for `KernelRegressor`, of the scores
     encoder_ : TableEncoder, fitted, only if X was encoded, as for `KernelRegressor`
@@ -117,7 +123,7 @@ class KernelClassifier(ClassifierMixin, ScoreBands, KernelModel):
     Notes
     -----
     Ridge scores become probabilities by a softmax whose temperature is fitted to the leave-one-out
-    scores of a sample.
+    scores of a sample, or to the scores of held-out rows after an iterative fit.
 
     Examples
     --------
@@ -135,6 +141,7 @@ class KernelClassifier(ClassifierMixin, ScoreBands, KernelModel):
         loss: str = "auto",
         rank: int | None = None,
         alpha: Any = "auto",
+        solver: str = "auto",
         class_weight: Any = None,
         fit_intercept: bool = True,
         dtype: str | None = None,
@@ -147,6 +154,7 @@ class KernelClassifier(ClassifierMixin, ScoreBands, KernelModel):
         self.loss = loss
         self.rank = rank
         self.alpha = alpha
+        self.solver = solver
         self.class_weight = class_weight
         self.fit_intercept = fit_intercept
         self.dtype = dtype
@@ -160,6 +168,9 @@ class KernelClassifier(ClassifierMixin, ScoreBands, KernelModel):
     def _check(self) -> None:
         super()._check()
         check_choice("loss", self.loss, ("auto", *_LOSSES))
+        check_choice("solver", self.solver, _SOLVERS)
+        if self.solver != "auto" and (self.loss not in ("auto", "ridge") or self.rank is not None):
+            raise ValueError(f"solver={self.solver!r} is for loss='ridge', got {self.loss!r}")
         if self.rank is not None:
             check_count("rank", self.rank, example=50)
             if self.loss not in ("auto", "logistic"):
@@ -184,6 +195,8 @@ class KernelClassifier(ClassifierMixin, ScoreBands, KernelModel):
         if not hasattr(self, "loss_"):  # files of version 0.1.0
             self.loss_ = self.loss
         require(self.loss_ in _LOSSES, "the loss is unknown")
+        if self.loss_ == "ridge":
+            self.__dict__.setdefault("solver_", "products")  # is stored of other solvers only
         require(self.loss in ("auto", self.loss_), "the loss is not the one that was asked for")
         require(self.loss_ != "ridge" or hasattr(self, "_slope"), "the calibration is missing")
         if hasattr(self, "_posterior"):
@@ -216,12 +229,14 @@ class KernelClassifier(ClassifierMixin, ScoreBands, KernelModel):
     def _fit_rows(
         self, data: AnySource, summary: Summary, checkpoint: Checkpoint, *, batch: bool
     ) -> None:
-        for name in ("_slope", "n_passes_"):  # of an earlier fit, maybe of another loss
+        for name in ("_slope", "n_passes_", "solver_"):  # of an earlier fit, maybe of another loss
             self.__dict__.pop(name, None)
         self._forget_posterior()
         alpha, rows = self._set_loss(data, summary, batch=batch)
         if self.loss_ == "ridge":
-            super()._fit_rows(data, summary, checkpoint, batch=batch)
+            self.solver_ = "products"
+            if not self._fitted_without_gram(data, summary, batch=batch):
+                super()._fit_rows(data, summary, checkpoint, batch=batch)
             return
         if isinstance(alpha, str):
             alpha, rows = tune_alpha(
@@ -262,6 +277,7 @@ class KernelClassifier(ClassifierMixin, ScoreBands, KernelModel):
             "a Dask collection": data.on_workers,
             "the rows can be read only once": not summary.of_all,
             "several alphas are given": np.ndim(self.alpha) > 0,
+            "the solver is for ridge": self.solver != "auto",
         }
         why = next((reason for reason, holds in reasons.items() if holds), "")
         why = why or too_costly(summary.n_rows, self.features_.n_columns_, self._n_scores)
@@ -333,35 +349,8 @@ class KernelClassifier(ClassifierMixin, ScoreBands, KernelModel):
             )
         self.classes_ = classes
         self._n_scores = 1 if len(classes) == 2 else len(classes)
-        self._factors = self._class_factors(summary)
+        self._factors = class_factors(self.class_weight, self.classes_, summary)
         self._fit_map(summary)
-
-    def _class_factors(self, summary: Summary) -> Floats | None:
-        """The factor of the row weights of each class, (n_classes,)."""
-        if self.class_weight is None:
-            return None
-        if isinstance(self.class_weight, str):
-            check_choice("class_weight", self.class_weight, ("balanced",))
-            totals = dict(zip(summary.classes.tolist(), summary.class_weights, strict=True))
-            weight = np.array([totals.get(name, 0.0) for name in self.classes_.tolist()])
-            share = weight * np.count_nonzero(weight) / weight.sum()
-            return np.divide(1.0, share, out=np.ones_like(share), where=share > 0)
-        factors = np.asarray(
-            compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_),
-            dtype=np.float64,
-        )
-        for name, factor in zip(self.classes_.tolist(), factors.tolist(), strict=True):
-            if not 0 <= factor < np.inf:
-                raise ValueError(
-                    f"class_weight of {name!r} must be a number such as 2.0, not below 0, got "
-                    f"{factor:g}"
-                )
-        if not factors.any():
-            raise ValueError(
-                f"class_weight={self.class_weight!r} gives every class of y the weight 0; give one "
-                f"of them a weight such as 1.0"
-            )
-        return factors
 
     def _encoded(self, block: Block) -> tuple[Any, Any]:
         labels = labels_of(block)
@@ -407,6 +396,11 @@ class KernelClassifier(ClassifierMixin, ScoreBands, KernelModel):
         rows = sample.targets(self._ridge_targets(sample.y))
         self._slope = fit_slope(fit.left_out(rows), sample.y, sample.mass, _n_effective(sample))
         self._keep_ridge_posterior(fit, rows)
+
+    def _set_iterated(self, fit: IterativeFit, held_out: HeldOut) -> None:
+        self.coef_, self.intercept_ = np.ascontiguousarray(fit.coefficients.T), fit.intercept
+        rows = held_out.rows
+        self._slope = fit_slope(fit.left_out, rows.y, rows.mass, _n_effective(rows))
 
     @lazily
     @on_one_thread

@@ -27,7 +27,7 @@ from .toeplitz import MOST_STD_ROWS, ToeplitzPosterior
 from .toeplitz_sums import ToeplitzSums
 
 NEEDS_NUFFT = "a model fitted by solver='toeplitz' needs finufft: pip install 'quadfeat[nufft]'"
-SOLVERS = ("auto", "products", "toeplitz")
+SOLVERS = ("auto", "products", "toeplitz", "iterative")
 DENSE_COLUMNS = 1024  # up to which the gram of a lattice is written out and factored
 _FEWEST = 64  # rows, from which predictions are transforms
 # Seconds on one core of 2021, for the choice alone: multiply-adds, rows by axes, points of an FFT,
@@ -39,7 +39,7 @@ _STEPS = 1000  # products with the matrix of a fit, the choice of the penalty in
 
 def chosen_lattice(solver: str, features: Any, n_rows: int) -> Lattice | None:
     """The lattice of a map where transforms are asked for, or by "auto" cheaper; else None."""
-    if solver == "products":
+    if solver in ("products", "iterative"):
         return None
     try:
         lattice = features.lattice()

@@ -24,6 +24,7 @@ LABELS = {  # by stage
     "sums": "reading the rows",
     "toeplitz": "reading the rows",
     "descent": "minimising the loss",
+    "iterative": "solving for the coefficients",
 }
 Encode = Callable[[Block], tuple[Any, Any]]
 Arrays = Callable[[], dict[str, Any]]

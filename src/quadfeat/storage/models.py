@@ -199,6 +199,7 @@ _RECIPES = (
         },
         solver_=instance(str),
         _toeplitz=instance(ToeplitzPosterior),
+        n_passes_=count,
     ),
     _model(
         KernelClassifier,
@@ -211,6 +212,7 @@ _RECIPES = (
         _slope=number(instance(float), above=0.0),
         loss_=instance(str),
         n_passes_=count,
+        solver_=instance(str),
         _posterior=instance(Posterior),
         _noise=array(FLOATS, 1, least=0.0),
     ),
