@@ -85,6 +85,58 @@ def test_scales_that_more_rows_tell_apart_must_be_clearly_better_than_one(error,
     assert best == f"Gaussian, {'a scale per column from 200 rows' if taken else 'one scale'}"
 
 
+@pytest.mark.parametrize("told_apart", [True, False])
+def test_other_families_learn_one_scale_only_where_columns_are_not_told_apart(told_apart, rng):
+    X = rng.normal(size=(300, 4))
+    of = X[:, 0] if told_apart else np.linalg.norm(X, axis=1)
+    y = np.sin(2 * of) + 0.3 * rng.normal(size=300)
+    task = Task.of(X, y[:, None], np.ones(300))
+    with one_thread():
+        for many in (True, False):  # likelihoods of few rows may need the simplest
+            names = [each.name for each in contenders(Field(all_families=True, metric=many), task)]
+            assert names[0] == "Gaussian, one scale"
+            assert ("Laplacian, one scale" in names) is not (told_apart and many)
+            assert "Laplacian, a scale per column" in names
+
+
+def judged_as(rng, few, many):
+    """The table of kernels that have these errors with few and many columns, and those judged."""
+    X = rng.normal(size=(400, 2))
+    sample, asked = Sample(X, np.sin(3 * X[:, :1]), np.ones(400), counts=False), []
+    with one_thread():
+        task = sample.at(slice(200)).task()
+        found = contenders(Field(all_families=True, metric=True), task)
+        names = {id(each.kernel): each.name for each in found}
+
+        class Told(_Judge):
+            def errors(self, kernel, columns):
+                name = names.get(id(kernel))
+                asked.append((name, columns))
+                error = (few if columns == 256 else many).get(name, 1.0)
+                return np.full(len(self.weight), 10.0 if name is None else error)
+
+        _, tried = _judged(found, sample, Told(qf.KernelFeatures(), sample, 200, lambda: None))
+    return [each for each in tried if each.parameter == "kernel"], asked
+
+
+@pytest.mark.parametrize(("error", "hopeless"), [(1.6, True), (1.4, False)])
+def test_kernels_far_behind_with_few_columns_are_not_judged_with_many(error, hopeless, rng):
+    name = "Gaussian, one scale"
+    tried, asked = judged_as(rng, few={name: error}, many={name: 2.0})
+    assert ((name, 1024) in asked) is not hopeless
+    row = next(each for each in tried if each.value == name)
+    assert not row.chosen and row.judge.endswith("256 columns") is hopeless
+    assert row.score == (error if hopeless else 2.0)
+
+
+@pytest.mark.parametrize(("behind", "best"), [(1.0005, "Gaussian"), (1.002, "Matern 2.5")])
+def test_of_kernels_that_are_as_good_the_smoothest_is_taken(behind, best, rng):
+    gaussian = "Gaussian, a scale per column"
+    few = {"Gaussian, one scale": 2.0, "Gaussian, a metric": 2.0}
+    tried, _ = judged_as(rng, few, many={gaussian: behind, "Matern 1.5, a scale per column": 1.1})
+    assert next(each.value for each in tried if each.chosen) == f"{best}, a scale per column"
+
+
 def test_a_rough_function_gets_a_rough_kernel(rng):
     X = rng.uniform(-1, 1, size=(1500, 2))
     y = np.sign(np.sin(4 * X[:, 0])) + np.abs(X[:, 1])

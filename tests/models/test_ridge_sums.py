@@ -253,3 +253,23 @@ def test_other_bytes_are_refused(rng):
     for wrong in (b"", b"sums", content[:-30], bytes(damaged)):
         with pytest.raises(ValueError, match="these bytes hold no sums"):
             NormalSums.from_bytes(wrong)
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_rows_left_out_for_one_alpha_are_those_for_several(problem, rng, signed):
+    Z, Y, _ = problem
+    weight = rng.uniform(0.5, 2.0, size=len(Z))
+    sums = NormalSums(Z.shape[1], Y.shape[1])
+    sums.add(Z, Y, weight)
+    signs = np.where(signed & (np.arange(Z.shape[1]) % 2 > 0), -1.0, 1.0)
+    path = RidgePath(sums.system(intercept=True, signs=signs, copy=True))
+    several = path.left_out(Z, Y, weight, np.array([1e-3, 10.0]))
+    for alpha, expected in zip((1e-3, 10.0), several, strict=True):
+        once = path.left_out_once(Z, Y, weight, alpha)
+        np.testing.assert_allclose(once, expected, rtol=1e-7, atol=1e-9)
+
+
+def test_an_alpha_too_small_for_the_rounding_leaves_out_no_row():
+    Z = np.ones((6, 2)) * np.arange(6.0)[:, None]
+    path = RidgePath(system_of(Z, Z[:, :1], np.ones(6)))
+    assert path.left_out_once(Z, Z[:, :1], None, -1.0) is None

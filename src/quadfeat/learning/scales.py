@@ -82,10 +82,11 @@ def learn_scales(
     else:
         starts = [np.full(len(kept), _first(kernel, task) + shift) for shift in _STARTS]
         best = minimise(value, starts, steps=steps)
-        # A column that was given up has no slope any more, and another start may need it.
-        again = np.maximum(best.log_inverse, _REVIVED)
-        second = minimise(value, [again], steps=steps // 2, log_noise=best.log_noise)
-        best = min(best, second, key=lambda minimum: minimum.value)
+        if (best.log_inverse < _REVIVED).any():
+            # A column that was given up has no slope any more, and another start may need it.
+            again = np.maximum(best.log_inverse, _REVIVED)
+            second = minimise(value, [again], steps=steps // 2, log_noise=best.log_noise)
+            best = min(best, second, key=lambda minimum: minimum.value)
     log_noise = best.log_noise
     best = _without_useless(best, lambda theta: value(theta, log_noise)[0], task.Y.size)
     log_inverse = np.full(d, LEFT_OUT)

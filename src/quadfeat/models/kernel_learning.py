@@ -25,10 +25,13 @@ from .tuning import Tried, marked, penalties
 
 _FEW_ROWS = 1000  # below which likelihoods decide: too few rows to hold any out
 _VALIDATION = 4000  # rows, at most
+_BLOCK = 2048  # rows of features at a time
 _COLUMNS = 1024  # of the maps that are compared, at most
 _FEW_COLUMNS = 256  # of maps that compare scalings of one family
+_HOPELESS = 1.5  # times the least error with few columns: more columns do not make up for it
 _MARGIN = 0.005  # share by which a less simple kernel must be better,
 _ERRORS = 1.5  # and standard errors
+_TIE = 1e-3  # share by which errors of equally simple kernels may differ and be equal
 _WIDER = 0.02  # share of the error that twice the columns must take off: 1% of the RMSE
 _ROWS_PER_COLUMN = 2  # of which landmarks are drawn, at least, where columns are chosen
 _MORE_LANDMARKS = 512  # to learn the best kernel on from more rows
@@ -201,8 +204,12 @@ def _judged(found: list[Contender], sample: Sample, judge: _Judge) -> tuple[Kern
         finals += [winner] if winner is not found[0] else []
     # Of equally many numbers rough kernels first: they are safe where rows are few.
     finals[1:] = sorted(finals[1:], key=lambda each: (each.n_learned, -found.index(each)))
+    most = _HOPELESS * min(few.values())
+    hopeless = [each for each in finals if few[each.name] > most]
+    finals = [each for each in finals if few[each.name] <= most]
     errors = [judge.errors(each.kernel, _COLUMNS) for each in finals]
     best = judge.simplest_of_the_best(errors)
+    best = _smoothest(finals, [judge.mean(each) for each in errors], best)
     start = finals[best]
     if start.scaling == ONE:  # more rows may tell length scales apart
         relatives = [each for each in found if each.family == start.family]
@@ -218,10 +225,27 @@ def _judged(found: list[Contender], sample: Sample, judge: _Judge) -> tuple[Kern
         best = len(finals) - 1 if better else best
     text = f"squared error of {len(judge.weight)} validation rows"
     tried = _table(finals, [judge.mean(each) for each in errors], best, text)
+    text_of_few = f"{text}, {_FEW_COLUMNS} columns"
+    tried = _table(hopeless, [few[each.name] for each in hopeless], -1, text_of_few) + tried
     kernel = finals[best].kernel
     assert isinstance(kernel, GammaKernel)
     factor, factors = _best_factor(judge, kernel, errors[best], text)
     return kernel.stretched(factor), tried + factors
+
+
+def _smoothest(found: list[Contender], scores: list[float], best: int) -> int:
+    """The last of those that are as good as the best, and learned as many numbers.
+
+    Smooth kernels come last; Gaussian ones have maps at a hundredth of the cost per row.
+    """
+    equal = [
+        i
+        for i, (each, score) in enumerate(zip(found, scores, strict=True))
+        if i >= best
+        and each.n_learned == found[best].n_learned
+        and score <= (1 + _TIE) * scores[best]
+    ]
+    return equal[-1]
 
 
 def _best_factor(
@@ -356,22 +380,24 @@ class _Judge:
         sample = self._sample
         fitted = self._features.lighter(kernel, columns).fit(self._others)
         sums = NormalSums(fitted.n_columns_, sample.Y.shape[1])
-        for start in range(0, len(sample.X), 2048):
-            some = sample.at(slice(start, start + 2048))
-            sums.add(_written(fitted, some.X), some.Y, some.weight)
+        judged, others = sample.at(self.rows), sample.without(self.rows)
+        Z = _written(fitted, judged.X)
+        for start in range(0, len(Z), _BLOCK):
+            some = slice(start, start + _BLOCK)
+            sums.add(Z[some], judged.Y[some], judged.weight[some])
+        for start in range(0, len(others.X), _BLOCK):
+            rows = others.at(slice(start, start + _BLOCK))
+            sums.add(_written(fitted, rows.X), rows.Y, rows.weight)
         share = sums.weight / sums.n_rows if sample.counts else 1.0
         system = sums.system(intercept=True, signs=fitted.signs_, copy=False, distinct_share=share)
         alphas, path = penalties(system.scale, sample.X.dtype), RidgePath(system)
-        judged = sample.at(self.rows)
         weight = np.minimum(judged.weight, 1.0) if sample.counts else judged.weight
-        Z = _written(fitted, judged.X)
         if path.signed:  # which has no likelihood
             scores = path.loo_squares(Z, judged.Y, judged.weight, alphas, path.units)
         else:
             scores = path.evidence(alphas)
-        best = alphas[[int(np.argmin(scores))]]
-        (predicted,) = path.left_out(Z, judged.Y, weight, best)
-        return predicted, path.units
+        best = float(alphas[int(np.argmin(scores))])
+        return path.left_out_once(Z, judged.Y, weight, best), path.units
 
 
 def _written(fitted: FeatureMap, X: Matrix) -> Matrix:

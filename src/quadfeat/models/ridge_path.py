@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import Floats, Matrix
-from ..numerics.factorisations import Factors, Indefinite, Tridiagonal
+from ..numerics.factorisations import Factors, Indefinite, Tridiagonal, norms
 from .ridge_sums import RidgeSystem
 
 MAX_PATH = 8192  # columns up to which one factorisation serves all penalties
@@ -119,9 +119,32 @@ class RidgePath:
             except np.linalg.LinAlgError:
                 yield None
                 continue
-            leverage = np.einsum("ij,ij->j", rotated, solved) + system.intercept_leverage
-            if weight is not None:
-                leverage *= weight
-            if not self.signed:  # where a leverage may be above 1
-                leverage = np.minimum(leverage, MAX_LEVERAGE)
-            yield Y - (Y - fitted) / (1 - leverage)[:, None]
+            leverage = np.einsum("ij,ij->j", rotated, solved)
+            yield self._without_each(Y, fitted, leverage, weight)
+
+    def left_out_once(
+        self, Z: Matrix, Y: Floats, weight: Floats | None, alpha: float
+    ) -> Floats | None:
+        """`left_out` for one alpha: by a Cholesky factor, where that takes half the time."""
+        system = self._system
+        try:
+            if self.signed:
+                raise np.linalg.LinAlgError("an indefinite matrix has no Cholesky factor")
+            damped: Floats = system.gram + alpha * np.eye(len(system.gram))
+            root = np.asarray(np.linalg.cholesky(damped), dtype=np.float64).T
+        except np.linalg.LinAlgError:
+            return next(self.left_out(Z, Y, weight, np.array([alpha])))
+        rows = np.asarray(Z, dtype=np.float64) - system.feature_mean
+        fitted = rows @ self.weights(alpha) + system.target_mean
+        return self._without_each(Y, fitted, norms(root, rows), weight)
+
+    def _without_each(
+        self, Y: Floats, fitted: Floats, leverage: Floats, weight: Floats | None
+    ) -> Floats:
+        """Leave-one-out predictions from those of the fit, and leverages without the intercept."""
+        leverage = leverage + self._system.intercept_leverage
+        if weight is not None:
+            leverage *= weight
+        if not self.signed:  # where a leverage may be above 1
+            leverage = np.minimum(leverage, MAX_LEVERAGE)
+        return np.asarray(Y - (Y - fitted) / (1 - leverage)[:, None])
