@@ -14,7 +14,7 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
 
 TRUST := $(BIN)/python -m benchmarks.trust
 
-.PHONY: demo test test-long docs package lint bench accuracy training scale tables effects trust clean
+.PHONY: demo test test-long docs notebooks package lint bench accuracy training scale tables effects trust clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/quadfeat demo
@@ -36,6 +36,11 @@ test-long: $(VENV)/dev.stamp
 docs: $(VENV)/docs.stamp
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --jobs=auto docs build/docs
 	$(BIN)/pytest tests/docs
+
+# The notebooks of the gallery, in Jupyter's own kernel.
+notebooks: docs
+	$(PIP) install nbclient ipykernel
+	$(BIN)/python docs/notebooks.py
 
 # The sdist and the wheel, and what they are worth without a compiler and outside of this folder.
 package: $(BIN)/python

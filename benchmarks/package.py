@@ -5,9 +5,9 @@
 The wheel is made from the sdist and installed into an empty environment whose PATH has no compiler,
 and the seconds until a first prediction are printed, downloads of dependencies included. Then the
 tests of the unpacked sdist and the examples in the wheel's docstrings are run, outside of this
-folder: all, or those named. What is tested is the wheel, since nothing can import the sdist's `src`;
-tests that read files (the README, sources, pages) read those of the sdist. Skipped are tests that
-compile, those of the built site, and without `--all` those of torch, ONNX and Spark.
+folder: all, or those named. What is tested is the wheel, since nothing imports the `src` of the
+sdist; tests that read files (the README, sources, pages) read those of the sdist. Skipped are tests
+that compile, those of the built site, and without `--all` those of torch, ONNX and Spark.
 """
 
 from __future__ import annotations

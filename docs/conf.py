@@ -25,6 +25,7 @@ extensions = [
     "myst_parser",
     "sphinx_gallery.gen_gallery",
     "mathml",
+    "outputs",
     "pictures",
     "members",
     "testing",
@@ -90,5 +91,5 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "tour": []}  # which have no pages below them
 html_context = {"default_mode": "auto"}

@@ -58,11 +58,24 @@ def test_pages_name_no_host(path):
     assert not re.search(r"https?://", path.read_text())
 
 
-def test_the_first_example_runs_without_the_compiled_engine():
-    """As where nothing can be compiled, such as Python in a browser."""
+# Python in a browser has no compiled engine, no threads, and no modules of a Unix system.
+BROWSER_PYTHON = """
+import sys, threading, warnings
+for name in ("quadfeat._engine._core", "fcntl", "termios", "resource"):
+    sys.modules[name] = None
+def start(thread):
+    raise RuntimeError("can't start new thread")
+threading.Thread.start = start
+warnings.simplefilter("ignore")  # which says that NumPy runs instead
+"""
+SAVED = """
+qf.save(model, "model.qf")
+assert (qf.load("model.qf").predict(X_test) == model.predict(X_test)).all()
+assert qf.engine_info()["engine"] == "numpy"
+"""
+
+
+def test_the_first_example_runs_and_saves_where_python_runs_in_a_browser(tmp_path):
     (first,) = re.findall(r"```python\n(.*?)```", (DOCS / "index.md").read_text(), flags=re.S)
-    absent = "import sys, warnings; sys.modules['quadfeat._engine._core'] = None\n"
-    quiet = "warnings.simplefilter('ignore')  # which says that NumPy runs instead\n"
-    said = "assert qf.engine_info()['engine'] == 'numpy'\n"
-    script = absent + quiet + first + said
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=300)
+    script = BROWSER_PYTHON + first + SAVED
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=300, cwd=tmp_path)

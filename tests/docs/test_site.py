@@ -103,6 +103,12 @@ def test_pages_load_nothing_from_other_hosts(pages):
         assert not re.findall(r'(?:src|href)="(?:https?:)?//[^"]+\.(?:js|css|woff2?)', text), page
 
 
+def test_the_tour_shows_what_its_blocks_print(pages):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "tour.md").read_text(), flags=re.S)
+    shown = re.findall(r'<div class="output [^>]*>', (SITE / "tour.html").read_text())
+    assert len(shown) == sum("print(" in block for block in blocks) > 5
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_is_also_a_notebook_with_the_same_code(pages, path):
     (notebook,) = SITE.rglob(f"{path.stem}.ipynb")

@@ -31,7 +31,7 @@ _MOST_DEGREES = 100
 
 
 class SparseGrid(FourierMap):
-    """The Smolyak sparse grid of Gauss rules with 1, 2, 4, ... nodes on each axis.
+    """The Smolyak sparse grid of Gauss rules whose nodes double: one, two, four on each axis.
 
     Its nodes number below 3^A C(d+A, A). Signed weights are the paper's: exact to degree
     2 level + 1, tiny error for small regions, useless for large ones, and columns with signs. By
