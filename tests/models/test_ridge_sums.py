@@ -136,6 +136,17 @@ def test_leaving_a_row_out_is_what_the_formula_says(rng):
     assert ours[0] == pytest.approx(brute, rel=1e-10)
 
 
+def test_many_penalties_leave_rows_out_as_each_alone_does(problem):
+    Z, Y, weight = problem
+    Z = np.column_stack([Z, Z[:, :2]])  # repeated columns
+    path, alphas = RidgePath(system_of(Z, Y, weight)), np.geomspace(1e-3, 1e3, 9)
+    for alpha, many in zip(alphas, path.left_out(Z, Y, weight, alphas), strict=True):
+        (alone,) = path.left_out(Z, Y, weight, [alpha])
+        np.testing.assert_allclose(many, alone, rtol=1e-9, atol=1e-9)
+    below = np.append(alphas, -1.0)  # where no system of repeated columns is definite
+    assert [f is None for f in path.left_out(Z, Y, weight, below)] == [False] * 9 + [True]
+
+
 def test_signed_weights_solve_ridge_in_the_indefinite_inner_product(rng):
     Z, y = rng.normal(size=(30, 5)), rng.normal(size=(30, 1))
     signs = np.array([1.0, -1.0, 1.0, 1.0, -1.0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,9 @@ from .ridge_sums import RidgeSystem
 
 MAX_PATH = 8192  # columns up to which one factorisation serves all penalties
 MAX_LEVERAGE = 1 - 1e-12  # keeps 1 - leverage positive, whatever the rounding
+# Leave-one-out predictions for more penalties than this, and up to so many columns, take all
+# eigenvectors: a matrix product then serves all penalties, instead of a solve for each.
+_FEW_ALPHAS, _EIGEN_COLUMNS = 4, 2048
 
 
 class RidgePath:
@@ -36,6 +40,13 @@ class RidgePath:
         else:
             self._factors = Tridiagonal(system.gram)
         self._cross = self._factors.rotate(system.cross)
+
+    @cached_property
+    def _eigen(self) -> tuple[Floats, Floats, Floats]:
+        """Eigenvalues (p,), eigenvectors (p, p), and the cross sums along these, (p, t)."""
+        assert isinstance(self._factors, Tridiagonal)
+        values, vectors = self._factors.eigen()
+        return values, vectors, vectors.T @ self._system.cross
 
     def weights(self, alpha: float) -> Floats:
         """The weights v, (p, t)."""
@@ -111,16 +122,13 @@ class RidgePath:
         """
         system = self._system
         rows = np.asarray(Z, dtype=np.float64) - system.feature_mean
-        rotated = self._factors.rotate(rows.T)
-        for alpha in alphas:
-            try:
-                solved = self._factors.solve(alpha, rotated)
-                fitted = solved.T @ self._cross + system.target_mean
-            except np.linalg.LinAlgError:
+        many = len(alphas) > _FEW_ALPHAS and len(self._cross) <= _EIGEN_COLUMNS
+        fits = self._by_eigenvectors if many and not self.signed else self._by_solves
+        for fit in fits(rows, alphas):
+            if fit is None:
                 yield None
                 continue
-            leverage = np.einsum("ij,ij->j", rotated, solved)
-            yield self._without_each(Y, fitted, leverage, weight)
+            yield self._without_each(Y, fit[0] + system.target_mean, fit[1], weight)
 
     def left_out_once(
         self, Z: Matrix, Y: Floats, weight: Floats | None, alpha: float
@@ -148,3 +156,28 @@ class RidgePath:
         if not self.signed:  # where a leverage may be above 1
             leverage = np.minimum(leverage, MAX_LEVERAGE)
         return np.asarray(Y - (Y - fitted) / (1 - leverage)[:, None])
+
+    def _by_solves(self, rows: Floats, alphas: Floats) -> Iterator[tuple[Floats, Floats] | None]:
+        """Fitted values (n, t) and leverages (n,) of centred rows, alpha by alpha."""
+        rotated = self._factors.rotate(rows.T)
+        for alpha in alphas:
+            try:
+                solved = self._factors.solve(alpha, rotated)
+            except np.linalg.LinAlgError:
+                yield None
+                continue
+            yield solved.T @ self._cross, np.einsum("ij,ij->j", rotated, solved)
+
+    def _by_eigenvectors(
+        self, rows: Floats, alphas: Floats
+    ) -> Iterator[tuple[Floats, Floats] | None]:
+        """`_by_solves`, where penalties are many."""
+        values, vectors, cross = self._eigen
+        solvable = values.min() + alphas > 0
+        shrunk = np.zeros((len(values), len(alphas)))
+        shrunk[:, solvable] = 1 / (values[:, None] + alphas[solvable])
+        rotated = rows @ vectors
+        leverages = np.square(rotated) @ shrunk
+        for i in range(len(alphas)):
+            fit = rotated @ (shrunk[:, i, None] * cross), leverages[:, i]
+            yield fit if solvable[i] else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 import numpy as np
-from scipy.linalg import blas, cho_solve, lapack, solve_triangular
+from scipy.linalg import blas, cho_solve, eigh_tridiagonal, lapack, solve_triangular
 from scipy.linalg import eigh as scipy_eigh
 
 from .._typing import Floats, Indices, Matrix
@@ -131,6 +131,11 @@ class Tridiagonal(Factors):
 
     def log_determinant(self, alpha: float) -> float:
         return float(np.log(self._pivots(self._d + alpha, self._e)[0]).sum())
+
+    def eigen(self) -> tuple[Floats, Floats]:
+        """Eigenvalues (p,) and eigenvectors (p, p) of the gram, as columns."""
+        values, vectors = eigh_tridiagonal(self._d, self._e, lapack_driver="stevd")
+        return values, self.rotate_back(vectors)
 
     @staticmethod
     def _pivots(diagonal: Floats, beside: Floats) -> tuple[Floats, Floats]:
