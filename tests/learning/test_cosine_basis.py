@@ -17,7 +17,7 @@ def test_densities_at_the_frequencies_give_the_kernel(kernel, tolerance, rng):
     X = rng.uniform(-1, 1, size=(60, 2)) * [1.0, 5.0]
     basis = CosineBasis.of(X)
     log_inverse = np.log([4.0, 4.0])
-    Z = terms(basis.columns(X), [(0,), (1,)])
+    Z = np.concatenate([terms(basis.columns(X), (i,)) for i in range(2)]).T
     D = np.exp(basis.log_densities(kernel.with_lengths(1.0), np.arange(2), log_inverse))
     inside = np.all((basis.low <= X) & (basis.high >= X), axis=1)
     lengths = kernel.with_lengths(np.exp(log_inverse) / basis.half_range)

@@ -31,7 +31,8 @@ from .matern import Matern
 from .metric import refuse_metric
 from .stationary import GammaKernel, Gaussian, Laplacian
 
-# What `Anova` chooses its base among where that is open; subsets are searched for with the first.
+# What `Anova` chooses its base among where that is open, smooth ones first; subsets are searched for
+# with the first.
 _FAMILIES: dict[str, GammaKernel] = {
     "Gaussian": Gaussian("learned"),
     "Matern 1.5": Matern(1.5, "learned", product=True),
@@ -264,15 +265,17 @@ class Anova(SubsetKernel):
             learned = LearnedAnova(first._with_learned_lengths(base, rows), None, {})
         if self.base is not None:
             return learned
-        kernels = {"Gaussian": learned.kernel}
+        best, scores = learned.kernel, dict[str, float]()
         for name, family in _FAMILIES.items():
-            if name not in kernels:
-                kernels[name] = learned.kernel._with_learned_lengths(
-                    family, rows, weights=self.learns_subsets
-                )
-        scores = {name: unexplained_by(k, X, Y, weight) for name, k in kernels.items()}
-        best = min(scores, key=lambda name: scores[name])
-        return LearnedAnova(kernels[best], learned.subsets, scores)
+            kernel = best
+            if scores:
+                weights = self.learns_subsets
+                kernel = learned.kernel._with_learned_lengths(family, rows, weights=weights)
+            scores[name] = unexplained_by(kernel, X, Y, weight)
+            if scores[name] > min(scores.values()):
+                break  # rougher ones are worse still
+            best = kernel
+        return LearnedAnova(best, learned.subsets, scores)
 
     def _with_learned_lengths(
         self, base: GammaKernel, rows: SubsetRows, *, weights: bool = False

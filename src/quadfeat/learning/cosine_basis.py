@@ -72,11 +72,11 @@ class CosineBasis:
         return self.period / (4 * _MARGIN)
 
     def columns(self, X: Floats) -> Floats:
-        """The cosines of all columns, (d, n, cosines)."""
+        """The cosines of all columns, (d, cosines, n)."""
         angle = (np.clip(X, self.low, self.high) - self.start) * (2 * np.pi / self.period)
-        cosines = np.empty((X.shape[1], len(X), _MOST[1]))
+        cosines = np.empty((X.shape[1], _MOST[1], len(X)))
         for column, out in enumerate(cosines):
-            np.cos(np.multiply.outer(angle[:, column], np.arange(1, _MOST[1] + 1)), out=out)
+            np.cos(np.multiply.outer(np.arange(1, _MOST[1] + 1), angle[:, column]), out=out)
         return cosines
 
     def log_densities(self, unit: Any, columns: Indices, log_inverse: Floats) -> Floats:
@@ -110,16 +110,13 @@ def _log_density(unit: Any, omega: Floats) -> Floats:
     return np.asarray(np.log(np.maximum(unit.density(omega), 1e-300)))
 
 
-def terms(cosines: Floats, subsets: Sequence[Subset]) -> Floats:
-    """The products of cosines of all subsets, side by side, (n, p)."""
-    parts = []
-    for subset in subsets:
-        numbers = numbers_of(len(subset)) - 1
-        part = cosines[subset[0]][:, numbers[:, 0]]
-        for position, column in enumerate(subset[1:], start=1):
-            part = part * cosines[column][:, numbers[:, position]]
-        parts.append(part)
-    return np.concatenate(parts, axis=1) if parts else np.empty((cosines.shape[1], 0))
+def terms(cosines: Floats, subset: Subset) -> Floats:
+    """The products of cosines of a subset, (k, n)."""
+    numbers = numbers_of(len(subset)) - 1
+    found = cosines[subset[0]][numbers[:, 0]]
+    for position, column in enumerate(subset[1:], start=1):
+        found *= cosines[column][numbers[:, position]]
+    return found
 
 
 def owners(subsets: Sequence[Subset]) -> Integers:

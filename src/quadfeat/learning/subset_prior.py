@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
@@ -90,7 +90,9 @@ class SubsetPrior:
         used = columns_of(subsets)
         densities = np.zeros((len(at.log_inverse), numbers_of(1).max()))
         densities[used] = self.basis.log_densities(self.unit, used, at.log_inverse[used])
-        return _spread(densities, subsets) + at.log_weights[owners(subsets)]
+        factors, m = _Factors.of(tuple(subsets)), at.log_weights[owners(subsets)]
+        of_factors = densities[factors.column, factors.number]
+        return np.bincount(factors.term, of_factors, minlength=len(m)) + m
 
     def ridge(self, sums: Squares, at: Hyperparameters, subsets: Sequence[Subset]) -> Ridge:
         """The fit with these weights and length scales."""
@@ -101,6 +103,7 @@ class SubsetPrior:
     ) -> Hyperparameters:
         """The most likely weights and length scales for the targets in `sums`."""
         owner, m = owners(subsets), len(subsets)
+        factors = _Factors.of(tuple(subsets))
         used = columns_of(subsets)
         free = {None: 0, True: 1, False: len(used)}[self.tied]
 
@@ -123,15 +126,8 @@ class SubsetPrior:
             by_density = np.zeros((len(now.log_inverse), numbers_of(1).max()))
             if free:
                 by_density[used] = self.basis.density_slopes(self.base, used, now.log_inverse[used])
-            by_inverse = np.zeros(len(start.log_inverse))
-            first = 0
-            for subset in subsets:
-                numbers = numbers_of(len(subset)) - 1
-                some = slopes[first : first + len(numbers)]
-                for position, column in enumerate(subset):
-                    by_inverse[column] += some @ by_density[column, numbers[:, position]]
-                first += len(numbers)
-            by_length = by_inverse[used]
+            by_factor = slopes[factors.term] * by_density[factors.column, factors.number]
+            by_length = np.bincount(factors.column, by_factor, minlength=len(by_density))[used]
             by_length = by_length.sum(keepdims=True) if free == 1 else by_length[:free]
             return value / sums.n, np.concatenate([by_weight, by_length]) / sums.n
 
@@ -145,16 +141,25 @@ class SubsetPrior:
         return unpacked(found.x)
 
 
+class _Factors(NamedTuple):
+    """The factors of the terms of subsets: term, column and number of the cosine less 1, (q,)."""
+
+    term: Indices
+    column: Indices
+    number: Indices
+
+    @classmethod
+    @lru_cache(maxsize=64)  # one list of subsets has many likelihoods
+    def of(cls, subsets: tuple[Subset, ...]) -> _Factors:
+        parts, first = [], 0
+        for subset in subsets:
+            numbers = numbers_of(len(subset)) - 1
+            term = np.repeat(np.arange(first, first + len(numbers)), len(subset))
+            parts.append((term, np.tile(subset, len(numbers)), numbers.ravel()))
+            first += len(numbers)
+        return cls(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+
 def columns_of(subsets: Iterable[Subset]) -> Indices:
     """The columns that are in any subset, sorted."""
     return np.array(sorted({column for subset in subsets for column in subset}), dtype=np.intp)
-
-
-def _spread(densities: Floats, subsets: Sequence[Subset]) -> Floats:
-    """Log densities of the columns as those of products, (p,)."""
-    parts = []
-    for subset in subsets:
-        numbers = numbers_of(len(subset)) - 1
-        found = [densities[c, numbers[:, position]] for position, c in enumerate(subset)]
-        parts.append(np.sum(found, axis=0))
-    return np.concatenate(parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -25,7 +25,7 @@ class SubsetRows:
     Parameters
     ----------
     basis : CosineBasis
-    cosines : (d, n, k), of `basis`
+    cosines : (d, k, n), of `basis`
     ranks : (d, n, k), of `rank_cosines`
     Y : (n, t), of mean 0 and deviation 1
     weight : (n,), of mean 1
@@ -38,7 +38,6 @@ class SubsetRows:
     Y: Floats
     weight: Floats
     varying: Mask
-    _terms: dict[Subset, Floats] = field(default_factory=dict)
 
     @classmethod
     def of(cls, X: Floats, Y: Floats, weight: Floats) -> SubsetRows:
@@ -54,83 +53,140 @@ class SubsetRows:
         """Whether there are few rows."""
         return len(self.Y) < _FEW_ROWS
 
-    def terms(self, subset: Subset) -> Floats:
-        """The products of cosines of a subset, (n, k)."""
-        if subset not in self._terms:
-            self._terms[subset] = terms(self.cosines, [subset])
-        return self._terms[subset]
-
     @cached_property
-    def every(self) -> TermSums:
-        """The sums of all rows."""
-        return TermSums(self.terms, self.Y, self.weight)
+    def sums(self) -> TermSums:
+        """The sums of the terms of subsets over all rows."""
+        share, root = self.weight / self.weight.sum(), np.sqrt(self.weight)
 
-    def some(self, rows: Indices) -> TermSums:
-        """The sums of some of the rows."""
-        return TermSums(lambda subset: self.terms(subset)[rows], self.Y[rows], self.weight[rows])
+        def weighted(subset: Subset) -> Floats:
+            found = terms(self.cosines, subset)
+            found -= (found @ share)[:, None]
+            return np.multiply(found, root, out=found)
+
+        return TermSums(weighted, self._beside)
+
+    @property
+    def _beside(self) -> Floats:
+        beside = np.column_stack([self.Y, np.ones(len(self.Y))])
+        return np.asarray(beside * np.sqrt(self.weight)[:, None])
+
+    def every(self, subsets: Sequence[Subset]) -> Squares:
+        """The sums of the terms of subsets over all rows."""
+        cross, squares = self.sums.cross(subsets), self.weight @ np.square(self.Y)
+        return Squares(self.sums.gram(subsets), cross[:, :-1], squares, float(len(self.Y)))
+
+    def training(self, validation: Indices) -> TrainingRows:
+        """All rows but some."""
+        return TrainingRows(self, validation)
 
 
 class TermSums:
-    """Centred terms of subsets at rows, and their sums; those of a new subset are added to them.
+    """Terms of subsets at rows, and their products; those of new subsets are added to them.
 
     Parameters
     ----------
-    terms : function, the terms (n, k) of a subset
-    Y : (n, t)
-    weight : (n,)
+    terms : function, the terms (k, n) of a subset, times the roots of the weights
+    beside : (n, q), what terms are multiplied with too
     """
 
-    def __init__(self, terms: Callable[[Subset], Floats], Y: Floats, weight: Floats) -> None:
-        self._terms, self._weight = terms, weight / weight.sum()
-        self._root = np.sqrt(weight)[:, None]
-        self.middle = self._weight @ Y  # (t,)
-        self.target = Y - self.middle  # (n, t)
+    def __init__(self, terms: Callable[[Subset], Floats], beside: Floats) -> None:
+        self._terms, self._beside = terms, beside
+        self._parts: list[tuple[slice, Floats]] = []
         self._columns: dict[Subset, slice] = {}
-        self._Z = np.empty((len(Y), 0))  # centred, times the root of the weight
-        self._gram, self._cross = np.empty((0, 0)), np.empty((0, Y.shape[1]))
-        self._mean = np.empty(0)
+        self._gram, self._cross = np.empty((0, 0)), np.empty((0, beside.shape[1]))
 
-    def of(self, subsets: Sequence[Subset]) -> Squares:
-        """The sums of the terms of subsets, in this order."""
-        self._add([subset for subset in subsets if subset not in self._columns])
+    def gram(self, subsets: Sequence[Subset]) -> Floats:
+        """The products of the terms of subsets with each other, (p, p)."""
         some = self._positions(subsets)
-        squares = np.square(self._root * self.target).sum(axis=0)
-        return Squares(
-            self._gram[np.ix_(some, some)], self._cross[some], squares, float(len(self.target))
-        )
+        return np.asarray(self._gram[np.ix_(some, some)])
 
-    def mean(self, subsets: Sequence[Subset]) -> Floats:
-        """The means of the terms of subsets, (p,)."""
-        return self._mean[self._positions(subsets)]
+    def cross(self, subsets: Sequence[Subset]) -> Floats:
+        """The products of the terms of subsets with `beside`, (p, q)."""
+        some = self._positions(subsets)
+        return np.asarray(self._cross[some])
 
-    def residual(self, subsets: Sequence[Subset], coefficients: Floats) -> Floats:
-        """Targets less `middle` and less the fit of some coefficients (p, t)."""
-        every = np.zeros((self._Z.shape[1], coefficients.shape[1]))
-        every[self._positions(subsets)] = coefficients
-        return np.asarray(self.target - self._Z @ every / self._root)
+    def at(self, subset: Subset) -> Floats:
+        """The terms of a subset, (k, n)."""
+        self._add([subset])
+        columns = self._columns[subset]
+        part, found = next((p, Z) for p, Z in self._parts if p.start <= columns.start < p.stop)
+        return found[columns.start - part.start : columns.stop - part.start]
+
+    def times(self, subsets: Sequence[Subset], coefficients: Floats) -> Floats:
+        """The sum of terms times coefficients (p, t), (n, t)."""
+        some = self._positions(subsets)
+        every = np.zeros((len(self._cross), coefficients.shape[1]))
+        every[some] = coefficients
+        return np.asarray(sum(Z.T @ every[part] for part, Z in self._parts))
 
     def _positions(self, subsets: Sequence[Subset]) -> Indices:
+        self._add(subsets)
         found = [
             np.arange(each.start, each.stop) for each in map(self._columns.get, subsets) if each
         ]
         return np.concatenate(found) if found else np.empty(0, dtype=np.intp)
 
     def _add(self, subsets: Sequence[Subset]) -> None:
+        subsets = [subset for subset in subsets if subset not in self._columns]
         if not subsets:
             return
-        before, first = self._Z.shape[1], self._Z.shape[1]
+        before, last = len(self._cross), len(self._cross)
         for subset in subsets:
-            after = first + len(numbers_of(len(subset)))
-            self._columns[subset], first = slice(first, after), after
-        new = np.concatenate([self._terms(subset) for subset in subsets], axis=1)
-        mean = self._weight @ new
-        new -= mean
-        new *= self._root
-        self._Z = np.concatenate([self._Z, new], axis=1)
-        gram = np.empty((first, first))
+            first, last = last, last + len(numbers_of(len(subset)))
+            self._columns[subset] = slice(first, last)
+        new = np.empty((last - before, len(self._beside)))
+        for subset in subsets:
+            columns = self._columns[subset]
+            new[columns.start - before : columns.stop - before] = self._terms(subset)
+        self._parts.append((slice(before, last), new))
+        gram = np.empty((last, last))
         gram[:before, :before] = self._gram
-        gram[:, before:] = self._Z.T @ new
+        for part, Z in self._parts:
+            gram[part, before:] = Z @ new.T
         gram[before:, :before] = gram[:before, before:].T
         self._gram = gram
-        self._cross = np.concatenate([self._cross, new.T @ (self._root * self.target)])
-        self._mean = np.concatenate([self._mean, mean])
+        self._cross = np.concatenate([self._cross, new @ self._beside])
+
+
+class TrainingRows:
+    """All rows but those of validation, whose sums are those of all less those of validation.
+
+    Parameters
+    ----------
+    rows : SubsetRows
+    validation : (m,), positions of rows
+    """
+
+    def __init__(self, rows: SubsetRows, validation: Indices) -> None:
+        self._rows, self._validation = rows, validation
+        self.weight = rows.weight.copy()  # (n,), 0 for validation
+        self.weight[validation] = 0.0
+        self.middle = np.average(rows.Y, axis=0, weights=self.weight)  # (t,)
+        self.target = rows.Y - self.middle  # (n, t)
+        self._others = TermSums(
+            lambda subset: rows.sums.at(subset)[:, validation], rows._beside[validation]
+        )
+
+    def of(self, subsets: Sequence[Subset]) -> Squares:
+        """The sums of the terms of subsets, in this order."""
+        gram, cross = self._rows.sums.gram(subsets), self._cross(subsets)
+        gram -= self._others.gram(subsets)
+        sums, squares = cross[:, -1], self.weight @ np.square(self.target)
+        gram -= np.multiply.outer(sums, sums / self.weight.sum())
+        cross = cross[:, :-1] - np.multiply.outer(sums, self.middle)
+        return Squares(gram, cross, squares, float(np.count_nonzero(self.weight)))
+
+    def _cross(self, subsets: Sequence[Subset]) -> Floats:
+        return self._rows.sums.cross(subsets) - self._others.cross(subsets)
+
+    def residual(self, subsets: Sequence[Subset], coefficients: Floats) -> Floats:
+        """`target` less the fit of some coefficients (p, t), (n, t)."""
+        root = np.sqrt(self._rows.weight)[:, None]
+        left = self.target - self._rows.sums.times(subsets, coefficients) / root
+        return np.asarray(left - np.average(left, axis=0, weights=self.weight))
+
+    def left_out(self, subsets: Sequence[Subset]) -> Floats:
+        """The terms of subsets at validation rows, less their means at all others, (m, p)."""
+        mean = self._cross(subsets)[:, -1] / self.weight.sum()
+        Z = np.concatenate([self._others.at(subset) for subset in subsets])
+        return np.asarray((Z / np.sqrt(self._rows.weight[self._validation])).T - mean)

@@ -16,8 +16,8 @@ import numpy as np
 
 from .._display.progress import steps
 from .._typing import Floats, Indices
-from ..numerics.diagonal_evidence import Ridge
 from .cosine_basis import Subset, numbers_of
+from .pruning import Validation
 from .screen import screen
 from .subset_prior import Start, SubsetPrior
 from .subset_rows import SubsetRows
@@ -27,11 +27,7 @@ _VALIDATION = 4  # one row in so many, of every resample
 _ROUNDS = 8  # of adding subsets, at most
 _ADDED = 8  # subsets per round, at most
 _MOST_TERMS = 900  # products of cosines, at most, of all subsets
-_ERRORS = 1.0  # standard errors by which a subset must lower the error of validation rows
-# Of few rows nearly all main effects are tried, and kept unless they raise the error; a missing
-# one costs more than one with a small weight.
-_FEW_ERRORS, _FEW_PASSED = -0.5, 10.0
-_LEAST_GAIN = 5e-4  # share of that error that a subset must explain
+_FEW_PASSED = 10.0  # main effects without an effect that pass, of few rows: they are pruned
 _STEPS = 40
 _FEW_STEPS = 4  # while subsets are still added, if some of them are new to all resamples
 _PRUNING_STEPS = 8
@@ -90,7 +86,7 @@ def learn_subsets(base: Any, rows: SubsetRows, *, order: int, tied: bool | None)
         for _ in range(RESAMPLES):
             shuffled = rng.permutation(n)
             part = n // _VALIDATION
-            resample = _Resample(prior, rows, shuffled[part:], shuffled[:part])
+            resample = _Resample(prior, rows, shuffled[:part])
             subsets, error, start = resample.choose(order, start)
             found.append(subsets)
             errors.append(error)
@@ -118,7 +114,7 @@ def _weights_and_lengths(
     prior: SubsetPrior, rows: SubsetRows, subsets: Sequence[Subset], start: Start
 ) -> tuple[Floats, Floats]:
     """The most likely weights (m,), of mean 1, and inverse length scales (d,), by all rows."""
-    found = prior.most_likely(rows.every.of(subsets), subsets, start.at(subsets), _STEPS)
+    found = prior.most_likely(rows.every(subsets), subsets, start.at(subsets), _STEPS)
     weights = np.exp(np.clip(found.log_weights - found.log_weights.max(), -9.0, 0.0))
     return weights / weights.mean(), np.exp(found.log_inverse) / rows.basis.half_range
 
@@ -126,12 +122,9 @@ def _weights_and_lengths(
 class _Resample:
     """One search for subsets: by forward steps on training rows, pruned on validation rows."""
 
-    def __init__(
-        self, prior: SubsetPrior, rows: SubsetRows, training: Indices, validation: Indices
-    ) -> None:
+    def __init__(self, prior: SubsetPrior, rows: SubsetRows, validation: Indices) -> None:
         self._prior, self._rows, self._validation = prior, rows, validation
-        self._cosines, self._weight = rows.ranks[:, training], rows.weight[training]
-        self._sums = rows.some(training)
+        self._training = rows.training(validation)
 
     def choose(self, order: int, start: Start) -> tuple[list[Subset], float, Start]:
         """The subsets, and their error by the variance of the targets.
@@ -139,9 +132,9 @@ class _Resample:
         The search for weights and length scales begins at `start`, of another resample; where this
         one ended is the last of the three.
         """
-        prior, sums = self._prior, self._sums
+        prior, rows, training = self._prior, self._rows, self._training
         subsets: list[Subset] = []
-        residual, sizes = sums.target, range(1, order + 1)
+        residual, sizes = training.target, range(1, order + 1)
         tried: set[Subset] = set()
         for _ in range(_ROUNDS):
             new = self._candidates(residual, sizes, tried | set(subsets))
@@ -150,18 +143,24 @@ class _Resample:
                 break
             tried |= set(new)
             subsets = closure([*subsets, *new])
-            found = start.at(subsets)
+            squares, found = training.of(subsets), start.at(subsets)
             if not start.knows(subsets):
-                found = prior.most_likely(sums.of(subsets), subsets, found, _FEW_STEPS)
+                found = prior.most_likely(squares, subsets, found, _FEW_STEPS)
             start = start.after(subsets, found)
-            ridge = prior.ridge(sums.of(subsets), found, subsets)
-            residual = sums.residual(subsets, ridge.coefficients)
+            ridge = prior.ridge(squares, found, subsets)
+            residual = training.residual(subsets, ridge.coefficients)
         if not subsets:
             return [], 1.0, start
-        found = prior.most_likely(sums.of(subsets), subsets, found, _PRUNING_STEPS)
-        ridge = prior.ridge(sums.of(subsets), found, subsets)
-        kept, error = self._pruned(subsets, ridge)
-        return kept, error, start.after(subsets, found)
+        found = prior.most_likely(squares, subsets, found, _PRUNING_STEPS)
+        some = self._validation
+        judge = Validation(
+            training.left_out(subsets),
+            rows.Y[some] - training.middle,
+            rows.weight[some],
+            few=rows.few,
+        )
+        kept, error = judge.pruned(subsets, prior.ridge(squares, found, subsets))
+        return kept, error / rows.Y.shape[1], start.after(subsets, found)
 
     def _candidates(
         self, residual: Floats, sizes: Iterable[int], known: Collection[Subset]
@@ -170,77 +169,17 @@ class _Resample:
         for size in sizes:
             chance = _FEW_PASSED if size == 1 and self._rows.few else None
             passed = screen(
-                self._cosines, residual, self._weight, size, known, passed_by_chance=chance
+                self._rows.ranks,
+                residual,
+                self._training.weight,
+                size,
+                known,
+                passed_by_chance=chance,
             )
             if passed:
-                most = len(self._cosines) if size == 1 else _ADDED
+                most = len(self._rows.ranks) if size == 1 else _ADDED
                 return [each.subset for each in passed[:most]]
         return []
-
-    def _pruned(self, subsets: list[Subset], ridge: Ridge) -> tuple[list[Subset], float]:
-        """Leave out, one by one, subsets without which validation rows are predicted as well."""
-        rows, validation = self._rows, self._validation
-        Z = np.concatenate([rows.terms(subset)[validation] for subset in subsets], axis=1)
-        without = _Without(
-            subsets,
-            ridge,
-            Z - self._sums.mean(subsets),
-            rows.Y[validation] - self._sums.middle,
-        )
-        weight = rows.weight[validation] / rows.weight[validation].sum()
-        kept = list(range(len(subsets)))
-        enough = _FEW_ERRORS if rows.few else _ERRORS
-        while True:
-            square = (without.error**2).sum(axis=1)
-            mean_square = float(weight @ square)
-            worst: tuple[float, int] | None = None
-            for i in kept:
-                if any(set(subsets[i]) < set(subsets[j]) for j in kept):
-                    continue
-                gain = (without.error_without(i) ** 2).sum(axis=1) - square
-                mean_gain = float(weight @ gain)
-                spread = float(np.sqrt(weight @ (gain - mean_gain) ** 2))
-                score = mean_gain / (spread / np.sqrt(len(gain)) + 1e-300)
-                if not rows.few and mean_gain < _LEAST_GAIN * mean_square:
-                    score = -np.inf  # of equal columns the last one goes first
-                if score < enough and (worst is None or score <= worst[0]):
-                    worst = score, i
-            if worst is None:
-                return [subsets[i] for i in kept], mean_square / rows.Y.shape[1]
-            without.leave_out(worst[1])
-            kept.remove(worst[1])
-
-
-class _Without:
-    """The errors of a fit at other rows, as subsets are left out of it one after the other.
-
-    Without the terms g of a subset, coefficients change by C_g (C_gg)^-1 w_g, with C the inverse of
-    the penalised Gram matrix: exactly a fit without them. Z C is kept beside C, so that the errors
-    without a subset take its own terms only.
-    """
-
-    def __init__(self, subsets: list[Subset], ridge: Ridge, Z: Floats, target: Floats) -> None:
-        ends = np.cumsum([len(numbers_of(len(subset))) for subset in subsets]).tolist()
-        self._terms = [slice(a, b) for a, b in zip([0, *ends], ends, strict=False)]
-        self._w, self._C = ridge.coefficients, ridge.covariance()
-        self._ZC = Z @ self._C
-        self.error = target - Z @ self._w
-
-    def error_without(self, i: int) -> Floats:
-        """The errors (n, t) of the fit without a subset too."""
-        g = self._terms[i]
-        return np.asarray(self.error + self._ZC[:, g] @ np.linalg.solve(self._C[g, g], self._w[g]))
-
-    def leave_out(self, i: int) -> None:
-        """Leave out a subset."""
-        g = self._terms[i]
-        self.error = self.error_without(i)
-        both = np.linalg.solve(self._C[g, g], np.column_stack([self._w[g], self._C[g]]))
-        t = self._w.shape[1]
-        self._w = self._w - self._C[:, g] @ both[:, :t]
-        self._ZC -= self._ZC[:, g] @ both[:, t:]
-        self._C -= self._C[:, g] @ both[:, t:]
-        # To rounding they are zero already, and no longer used.
 
 
 def _affordable(subsets: list[Subset], new: list[Subset]) -> list[Subset]:

@@ -40,14 +40,13 @@ class Ridge:
     With D the variances and B = I + D^1/2 G D^1/2, the likelihood with the most likely variance of
     noise of each target is t / 2 log det B + (n - 1) / 2 sum log(y'y - c'(G + D^-1)^-1 c).
     Coefficients with D_j G_jj below 1e-8 count as 0: each changes the likelihood and its
-    derivatives by less than 1e-8 per observation. Cost O(p^3) for the p others.
+    derivatives by less than 1e-8 per observation. Cost O(p^3) for the p others, those of `used`.
     """
 
     def __init__(self, squares: Squares, variances: Floats) -> None:
-        self._variances = variances
-        self._used = variances * squares.gram.diagonal() > _NEGLIGIBLE
-        if not self._used.all():
-            squares, variances = squares.at(np.flatnonzero(self._used)), variances[self._used]
+        self.used = variances * squares.gram.diagonal() > _NEGLIGIBLE
+        if not self.used.all():
+            squares, variances = squares.at(np.flatnonzero(self.used)), variances[self.used]
         self._squares, self._root = squares, np.sqrt(variances)
         inner = squares.gram * self._root
         inner *= self._root[:, None]
@@ -60,8 +59,8 @@ class Ridge:
     @property
     def coefficients(self) -> Floats:
         """(p, t)"""
-        every = np.zeros((len(self._used), self._scaled.shape[1]))
-        every[self._used] = self._root[:, None] * self._scaled
+        every = np.zeros((len(self.used), self._scaled.shape[1]))
+        every[self.used] = self._root[:, None] * self._scaled
         return every
 
     @property
@@ -75,11 +74,9 @@ class Ridge:
         return np.maximum(total - explained, 1e-12 * total + np.finfo(float).tiny)
 
     def covariance(self) -> Floats:
-        """(G + D^-1)^-1, (p, p)."""
+        """(G + D^-1)^-1 of the coefficients that are `used`."""
         half = self._inverse_factor() * self._root
-        every = np.diag(self._variances)
-        every[np.ix_(self._used, self._used)] = half.T @ half
-        return every
+        return np.asarray(half.T @ half)
 
     def _inverse_factor(self) -> Floats:
         return np.asarray(lapack.dtrtri(self._factor, lower=1)[0])
@@ -91,6 +88,6 @@ class Ridge:
         value = t * np.log(self._factor.diagonal()).sum() + freedom / 2 * np.log(squares).sum()
         kept = np.square(self._inverse_factor()).sum(axis=0)  # the diagonal of B^-1
         pull = (np.square(self._scaled) * (freedom / squares)).sum(axis=1)
-        slopes = np.zeros(len(self._used))
-        slopes[self._used] = (t * (1 - kept) - pull) / 2
+        slopes = np.zeros(len(self.used))
+        slopes[self.used] = (t * (1 - kept) - pull) / 2
         return DiagonalEvidence(float(value), slopes)
