@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from math import factorial, prod
 from typing import Any, ClassVar, Self
 
@@ -97,7 +98,7 @@ class GammaKernel(Kernel):
     def axis(self, i: int) -> Axis:
         if np.ndim(self.gamma) == 0:
             return self
-        single = clone(self)
+        single = copy(self)
         single.gamma = float(self.gamma[i])
         return single
 
@@ -132,13 +133,13 @@ class GammaKernel(Kernel):
 
         |u|^2 / 2 in length scales is gamma |u|^2; for `Laplacian` |u| is gamma |u|.
         """
-        scaled = clone(self)
+        scaled = copy(self)
         scaled.gamma = inverse * 1.0 if self.linear else inverse**2 / 2
         return scaled
 
     def stretched(self, factor: float) -> Self:
         """This kernel with all length scales multiplied by a factor."""
-        stretched = clone(self)
+        stretched = copy(self)
         stretched.gamma = self.gamma / (factor if self.linear else factor**2)
         return stretched
 

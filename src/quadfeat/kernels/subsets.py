@@ -31,8 +31,8 @@ from .matern import Matern
 from .metric import refuse_metric
 from .stationary import GammaKernel, Gaussian, Laplacian
 
-# What `Anova` chooses its base among where that is open, smooth ones first; subsets are searched for
-# with the first.
+# What `Anova` chooses its base among where that is open, from smooth to rough; subsets are searched
+# for with the first.
 _FAMILIES: dict[str, GammaKernel] = {
     "Gaussian": Gaussian("learned"),
     "Matern 1.5": Matern(1.5, "learned", product=True),

@@ -20,7 +20,14 @@ class WithGram(Protocol):
     def gram(self, X: Floats, Y: Floats) -> Floats: ...
 
 
-def unexplained_by(kernel: WithGram, X: Floats, Y: Floats, weight: Floats) -> float:
+def unexplained_by(
+    kernel: WithGram,
+    X: Floats,
+    Y: Floats,
+    weight: Floats,
+    *,
+    n_landmarks: int = _LANDMARKS,
+) -> float:
     """The squared error of rows that are left out, by the variance of the targets.
 
     A ridge fit of the first 2,000 rows with 256 of them as landmarks and the best of 17 penalties;
@@ -32,10 +39,11 @@ def unexplained_by(kernel: WithGram, X: Floats, Y: Floats, weight: Floats) -> fl
     X : (n, d), in an order at random
     Y : (n, t)
     weight : (n,), positive
+    n_landmarks : int
     """
     some = slice(_ROWS)
     X, Y, weight = X[some], Y[some], weight[some] / weight[some].mean()
-    p = min(_LANDMARKS, len(X) // 2)
+    p = min(n_landmarks, len(X) // 2)
     if p < 1:
         return 1.0
     cross = kernel.gram(X, X[:p])
