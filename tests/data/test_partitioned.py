@@ -59,6 +59,8 @@ def test_spark_and_one_process_have_the_same_coefficients(rows, monkeypatch):
         sql.SparkSession.builder.master("local[1]")
         .config("spark.ui.enabled", "false")
         .config("spark.driver.memory", "512m")
+        # A process of seconds spends most of them on compiling and on threads that collect.
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .getOrCreate()
     )
     try:
