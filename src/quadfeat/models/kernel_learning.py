@@ -212,10 +212,10 @@ def _judged(found: list[Contender], sample: Sample, judge: _Judge) -> tuple[Kern
     best = _smoothest(finals, [judge.mean(each) for each in errors], best)
     start = finals[best]
     if start.scaling == ONE:  # more rows may tell length scales apart
-        relatives = [each for each in found if each.family == start.family]
-        start = min(relatives[1:], key=lambda each: few[each.name], default=start)
-    others = sample.without(judge.rows)
-    more = refined(start, others.task(len(others.X), _MORE_LANDMARKS))
+        others = [each for each in found if each.scaling != ONE]
+        start = min(others, key=lambda each: few[each.name], default=start)
+    learned = sample.without(judge.rows)
+    more = refined(start, learned.task(len(learned.X), _MORE_LANDMARKS))
     if more is not None:
         finals.append(more)
         errors.append(judge.errors(more.kernel, _COLUMNS))
