@@ -64,6 +64,17 @@ def test_intervals_cover_what_they_estimate(name, grouped, large_auroc):
     assert covered >= 0.9 * 400
 
 
+@pytest.mark.parametrize("n_positive", [1, 3, 5])
+def test_few_rows_of_a_class_are_few_rows(n_positive):
+    # 300 draws of 95%: below 86% has a chance of 1e-8. Counted as 100 rows, 1 to 5 have 22 to 86%.
+    rng, positive = np.random.default_rng(0), np.arange(100) < n_positive
+    truth, covered = 0.7602499, 0  # that one normal variable is above another: Phi(1 / sqrt(2))
+    for _ in range(300):
+        score = auroc(positive, positive + rng.normal(size=100))
+        covered += score.low <= truth <= score.high
+    assert covered >= 0.86 * 300
+
+
 def test_perfect_predictions_of_few_rows_are_not_certain():
     score = auroc(np.array([True] * 5 + [False] * 5), np.arange(10)[::-1])
     assert score.value == 1 and score.low < 0.5

@@ -120,7 +120,11 @@ def auroc(positive: Any, scores: Any, group: Any = None, fold: Any = None) -> Sc
         return Score("AUROC", value, low, high, 0.5)
     if np.isnan(value):
         return Score("AUROC", value, value, value, 0.5)
-    spread = _spread(found.parts, group) / (value * (1 - value))
+    if group is None and fold is None:
+        spread = _spread_of_classes(found.parts, np.asarray(positive, dtype=bool))
+    else:
+        spread = _spread(found.parts, group)
+    spread /= value * (1 - value)
     logit = np.log(value / (1 - value))
     low, high = (float(1 / (1 + np.exp(-(logit + sign * spread)))) for sign in (-1, 1))
     return Score("AUROC", value, low, high, 0.5)
@@ -138,6 +142,23 @@ def accuracy(right: Any, chance: float, group: Any = None) -> Score:
     half = z / (1 + z**2 / n) * np.sqrt(value * (1 - value) / n + z**2 / (4 * n**2))
     low, high = max(0.0, middle - half), min(1.0, middle + half)
     return Score("accuracy", value, float(low), float(high), chance)
+
+
+def _spread_of_classes(parts: Floats, positive: Any) -> float:
+    """t times the standard error of a sum over two classes, each of mean 0 (Welch, 1947).
+
+    So a class of few rows counts as few; of one row its error is not known.
+    """
+    sizes = np.array([positive.sum(), (~positive).sum()])
+    if sizes.min() < 2:
+        return float("inf")
+    squares = np.array([np.sum(parts[rows] ** 2) for rows in (positive, ~positive)])
+    variances = squares * sizes / (sizes - 1)
+    total = float(variances.sum())
+    if total == 0:
+        return 0.0
+    freedom = total**2 / float(np.sum(variances**2 / (sizes - 1)))
+    return float(stats.t.ppf((1 + _CONFIDENCE) / 2, freedom)) * float(np.sqrt(total))
 
 
 def _spread(parts: Floats, group: Any) -> float:
