@@ -316,6 +316,13 @@ def mistakes(tmp_path_factory):
         "infinite.csv": "a,y\n"
         + "".join(f"{'inf' if i == 7 else i % 7},{i}.5\n" for i in range(30)),
         "binary.csv": "a\x00b\x00c\n",
+        "page.csv": "<!doctype html>\n<p>404</p>\n",
+        "records.csv": '{"a": 1, "y": 2}\n' * 30,
+        "no line.csv": "a,b,y",
+        "noted.csv": "a,y\n"
+        + "".join(f"{i % 7},{'n.n.' if i % 9 == 3 else i + 0.5}\n" for i in range(40)),
+        "none": "a,y\n1,2\n",
+        "one row.csv": "a,y\n1,2\n",
     }
     for name, content in files.items():
         (folder / name).write_text(content, encoding="latin-1")
@@ -323,6 +330,10 @@ def mistakes(tmp_path_factory):
     np.save(folder / "numbers.npy", np.column_stack([numbers, numbers]))
     np.savez(folder / "nameless.npz", A=numbers, B=numbers)
     (folder / "folder").mkdir()
+    (folder / "differ").mkdir()
+    for name in "ab":
+        part = pa.table({name: numbers, "y": numbers})
+        pq.write_table(part, folder / "differ" / f"{name}.parquet")
     nested = pa.table({"a": [[1], [2]], "y": [1, 2]})
     pq.write_table(nested, folder / "nested.parquet")
     return folder
@@ -350,6 +361,37 @@ WRONG = {
         1,
         "is the file that is learned from; leave --test out",
     ),
+    "a page": ("fit page.csv --target y -o x", 1, "page.csv looks like HTML; give a CSV file"),
+    "records": ("fit records.csv --target y -o x", 1, "records.csv looks like JSON"),
+    "one line": ("fit no~line.csv --target y -o x", 1, "has no rows"),
+    "one row": ("fit one~row.csv --target y -o x", 1, "has 1 row, too few"),
+    "text in the target": (
+        "fit noted.csv --target y -o x",
+        1,
+        "of 32 rows; leave these values empty",
+    ),
+    "text in a regression": (
+        "fit noted.csv --target y --task regression -o x",
+        1,
+        "has numbers, and text such as 'n.n.' in",
+    ),
+    "no ending": ("fit none --target y -o x", 1, "none has no ending that tells its format"),
+    "an address": (
+        "fit http://example.com/a.csv --target y -o x",
+        1,
+        "save what is there as a file first",
+    ),
+    "files that differ": (
+        "fit differ --target y -o x",
+        1,
+        "different columns, not all of them 'a', 'b', see b.parquet",
+    ),
+    "a model called a table": ("fit good.csv --target y -o x.csv", 1, "not for rows: end it in"),
+    "a map called a table": ("fit good.csv --map-only -o x.parquet", 1, "end it in .qf"),
+    "a map of text": ("fit good.csv --map-only -o x", 1, "--map-only takes columns of numbers"),
+    "a folder as a model": ("predict folder good.csv --out p.csv", 1, "is not a file of quadfeat"),
+    "score of no model": ("evaluate good.csv good.csv", 1, "give one that quadfeat fit or"),
+    "score of no file": ("evaluate none.qf good.csv", 1, "there is no file none.qf"),
     "no file": ("fit none.csv --target y -o x", 1, "there is no file none.csv"),
     "unknown ending": ("fit nothing.txt.docx --target y -o x", 1, "ends in '.docx'"),
     "empty file": ("fit empty.csv --target y -o x", 1, "empty.csv is empty"),

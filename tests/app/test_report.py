@@ -198,6 +198,26 @@ def test_a_report_on_other_rows_scores_all_of_them(folder, tmp_path):
     assert f"The model has R2 {value:.3f}" in shown and "120 rows of other.csv" in shown
 
 
+def test_evaluate_prints_the_score_of_the_rows_that_it_is_given(folder, tmp_path, capsys):
+    frame = pd.read_csv(folder / "nasty.csv")
+    summary = FitSummary.read(folder / "nasty.json")
+    assert run(folder, "evaluate", "nasty.qf", "nasty.csv", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["score"] == found["fitted"] and "held out" in found["rows"]
+    assert found["score"]["value"] == summary.score.value
+    # The same targets beside other columns are other rows.
+    other = frame.assign(**{NASTY["area"]: frame[NASTY["area"]].sample(frac=1).to_numpy()})
+    other.to_csv(tmp_path / "other.csv", index=False)
+    assert run(folder, "evaluate", "nasty.qf", tmp_path / "other.csv", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    y, predicted = other[NASTY["price"]], qf.load(folder / "nasty.qf").predict(other)
+    value = 1 - np.sum((y - predicted) ** 2) / np.sum((y - y.mean()) ** 2)
+    assert found["score"]["value"] == pytest.approx(value)
+    assert found["rows"] == f"{len(other)} rows of other.csv" and found["fitted"]["name"] == "R2"
+    assert run(folder, "evaluate", "nasty.qf", tmp_path / "other.csv") == 0
+    assert "when fitted" in capsys.readouterr().out
+
+
 def test_a_model_without_its_record_has_a_page_with_less(tmp_path):
     frame = houses(200).drop(columns="id")
     model = qf.KernelRegressor(qf.KernelFeatures(n_components=32, random_state=0), alpha=0.1)
@@ -226,6 +246,10 @@ def test_the_page_can_be_left_out(folder, tmp_path):
         ("report nasty.qf nasty.csv -o nasty.qf", "is read from as well"),
         ("report nasty.qf nasty.csv -o nasty.json", "is read from as well"),
         ("report nasty.qf nasty.csv -o no/x.html", "does not exist"),
+        ("report nasty.qf nasty.csv -o x.pdf", "x.pdf is for a page: end it in .html"),
+        ("evaluate nasty.qf none.csv", "there is no file none.csv"),
+        ("evaluate nasty.qf nasty.csv --target area", "no column 'area'"),
+        ("evaluate map.qf nasty.csv", "which predicts nothing"),
         ("report levels.qf levels.csv --target city -o x.html", "none of which the model knows"),
         ("report nasty.qf levels.csv --target level -o x.html", "the model predicts numbers"),
         ("report map.qf nasty.csv -o x.html", "which predicts nothing"),

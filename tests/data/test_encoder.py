@@ -286,6 +286,21 @@ def test_ids_are_left_out_with_a_warning(ids):
     assert "who" in kept.inverse_
 
 
+def test_text_among_numbers_is_told_with_the_way_out():
+    numbers = [f"{i}.5" for i in range(200)]
+    frame = pd.DataFrame({"size": [*numbers[:190], *["sold out"] * 10]})
+    words = r"'size' has numbers, but text such as 'sold out' in 10 rows.*--kind size=number"
+    with pytest.warns(UserWarning, match=words):
+        qf.TableEncoder().fit(frame)
+    encoder = qf.TableEncoder(columns={"size": "number"}).fit(frame)
+    assert encoder.report_[0].kind == "number" and encoder.report_[0].gaps == 0
+
+
+def test_codes_that_look_like_numbers_at_times_are_categories():
+    frame = pd.DataFrame({"zip": [f"{i % 9}A" if i % 3 else f"{i % 9}1" for i in range(200)]})
+    assert qf.TableEncoder().fit(frame).report_[0].why == ""
+
+
 def test_constant_and_empty_columns_are_left_out_and_the_report_says_so():
     frame = pd.DataFrame({"a": [1.0, 2, 3], "b": [5, 5, 5], "c": [None] * 3, "d": ["x"] * 3})
     encoder = qf.TableEncoder().fit(frame)
@@ -343,8 +358,8 @@ WRONG = {
     "kinds as a list": (fit(columns=["a"]), "columns must be a dict such as"),
     "kind of no column": (fit(columns={"z": "number"}), "X has no such column; it has 'a', 'b'"),
     "unknown kind": (fit(columns={"a": "ordinal"}), "must be one of 'number', 'category'"),
-    "text called a number": (fit(columns={"b": "number"}), "none, such as 'x'; write 'category'"),
-    "text called a date": (fit(columns={"b": "date"}), "'b' is a date"),
+    "text called a number": (fit(columns={"b": "number"}), "none, such as 'x'; ask for a category"),
+    "text called a date": (fit(columns={"b": "date"}), "'b' is asked for as a date"),
     "a path": (fit("rows.csv"), r"pandas.read_csv\('rows.csv'\)"),
     "a dict": (fit({"a": [1]}), r"pandas.DataFrame\(X\)"),
     "nothing": (fit(None), "two dimensions"),

@@ -72,8 +72,14 @@ Width = Annotated[
         show_default=False,
     ),
 ]
+# Of commands that read a model.
+FittedTarget = Annotated[
+    str | None, typer.Option("--target", help="The column to predict; by default that of the fit.")
+]
+Data = Annotated[
+    Path, typer.Argument(help="CSV, Parquet (also a folder), NPY, NPZ, svmlight, or - to pipe.")
+]
 # Of all commands.
-Data = Annotated[Path, typer.Argument(help="CSV, Parquet, NPY, NPZ or svmlight.")]
 Out = Annotated[Path, typer.Option(help="A file that ends in .csv, .parquet or .npy.")]
 Json = Annotated[bool, typer.Option("--json", help="Print records as JSON lines instead.")]
 

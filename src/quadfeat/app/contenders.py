@@ -86,7 +86,9 @@ def _scaling_helps(some: RowBlock, classes: bool) -> bool:
     losses = []
     options: dict[str, Any] = {"loss": "ridge"} if classes else {}
     for encoder in (None, TableEncoder()):
-        model = untrained(_SCALING_WIDTH, classes=classes, encoder=encoder, **options)
+        model = untrained(
+            _SCALING_WIDTH, classes=classes, encoder=encoder, verbose=False, **options
+        )
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._display.progress import progress
 from .._display.showing import showing
-from .._errors import UnseenValues
+from .._errors import NeedsEncoding, UnseenValues
 from ..data.blocks import Block
 from ..data.encoder import warn_of_unseen
 from ..data.sources import source
@@ -30,13 +30,19 @@ def fit_map(
     path: Path, target: Any = None, weight: str | None = None, *, width: int
 ) -> KernelFeatures:
     """A map of all columns but `target` and `weight`, fitted on a sample of the rows."""
-    data = source(path, target, weight)
     builder = SummaryBuilder(labels=False)
     features = KernelFeatures(Gaussian("median"), n_components=width, random_state=0)
-    with showing("KernelFeatures"):
-        for block in progress(data.blocks(), total=data.n_rows, label="reading the rows"):
-            builder.add(Block(block.X, np.zeros(len(block))), data.name)
-        features.fit(distinct_rows(builder.summary(data.name).drawn.X))
+    try:
+        data = source(path, target, weight)
+        with showing("KernelFeatures"):
+            for block in progress(data.blocks(), total=data.n_rows, label="reading the rows"):
+                builder.add(Block(block.X, np.zeros(len(block))), data.name)
+            features.fit(distinct_rows(builder.summary(data.name).drawn.X))
+    except NeedsEncoding as error:
+        raise ValueError(
+            f"{error}; --map-only takes columns of numbers: leave the others out, or fit a model, "
+            f"which encodes them, by --target"
+        ) from None
     if data.columns is not None:
         features.feature_names_in_ = np.array(data.columns, dtype=object)
     if data.first_index is not None:

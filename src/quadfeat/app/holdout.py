@@ -51,7 +51,9 @@ def hold_out(
             raise ValueError(f"--test {test} has no column {missing[0]!r}, which the data has")
         return HoldOut(stream.blocks, other.blocks, n, f"all of {test}", True)
     if n < 5:
-        raise ValueError(f"{stream.name} has {n} rows, too few to hold some out; give --test FILE")
+        raise ValueError(
+            f"{stream.name} has {n} row{'s' * (n != 1)}, too few to hold some out; give --test FILE"
+        )
     if group is not None:
         chosen, how = _of_groups(stream, group)
     elif time is not None:

@@ -20,6 +20,7 @@ from .cli import (
     Console,
     Data,
     DataFile,
+    FittedTarget,
     Group,
     Json,
     Kinds,
@@ -39,8 +40,8 @@ from .cli import (
     typer,
 )
 from .model_facts import model_facts
-from .outputs import check_out, default_out
-from .report import report_of_data, report_of_fit
+from .outputs import check_model_out, check_out, default_out
+from .report import evaluated, report_of_data, report_of_fit
 from .rows import local_file
 from .tables import show_record
 from .training import TrainOptions, train
@@ -151,6 +152,7 @@ def fit(
         if map_only:
             assert out is not None
             check_out(out, path)
+            check_model_out(out)
             model = files.fit_map(path, target, weight, width=width or _MAP_WIDTH)
             save(model, out)
             record: dict[str, Any] = {
@@ -163,6 +165,7 @@ def fit(
             return
         out = default_out(data) if out is None else out
         check_out(out, path, *([] if test is None else [test]))
+        check_model_out(out)
         for ending in (".json", *([".html"] if report else [])):
             check_out(out.with_suffix(ending), path, *([] if test is None else [test]))
             if out.suffix == ending:
@@ -220,9 +223,7 @@ def _short(model: Any, out: Path) -> dict[str, Any]:
 def report(
     model: Annotated[Path, typer.Argument(help="A model written by quadfeat fit.")],
     data: Data,
-    target: Annotated[
-        str | None, typer.Option(help="The column to predict; by default that of the fit.")
-    ] = None,
+    target: FittedTarget = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="The page; by default MODEL.html.")
     ] = None,
@@ -236,8 +237,30 @@ def report(
     """
     out = model.with_suffix(".html") if out is None else out
     check_out(out, model, data, model.with_suffix(".json"))
-    replace(out, report_of_data(load(model), model, data, target, command_line()))
-    show_record({"page": str(out)}, as_json)
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"--out {out} is for a page: end it in .html")
+    with local_file(data) as path:
+        found, page = report_of_data(load(model), model, path, target, command_line())
+    replace(out, page)
+    show_record({**(found.record() if as_json else found.facts()), "page": str(out)}, as_json)
+
+
+@app.command()
+def evaluate(
+    model: Annotated[Path, typer.Argument(help="A model written by quadfeat fit.")],
+    data: Data,
+    target: FittedTarget = None,
+    as_json: Json = False,
+) -> None:
+    """Print the score of a model on the rows of a file, with its 95% interval.
+
+    Of the file that the model was fitted to, only the rows that were held out are used. Example:
+
+    quadfeat evaluate houses.qf new.csv
+    """
+    with local_file(data) as path:
+        found = evaluated(load(model), model, path, target)
+    show_record(found.record() if as_json else found.facts(), as_json)
 
 
 @app.command()

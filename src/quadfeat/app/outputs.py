@@ -6,6 +6,9 @@ import zipfile
 from pathlib import Path
 
 from ..data.atomic import try_out
+from ..data.table_files import is_table_file
+
+_NO_MODELS = (".npy", ".npz", ".svmlight", ".libsvm", ".svm")
 
 
 def default_out(data: Path) -> Path:
@@ -25,6 +28,12 @@ def check_out(out: Path, *inputs: Path, option: str = "--out") -> None:
     for each in inputs:
         if out.exists() and each.exists() and out.samefile(each):
             raise ValueError(f"{option} {out} is read from as well; name another file")
+
+
+def check_model_out(out: Path) -> None:
+    """Refuse a name for a model that tells of something else."""
+    if is_table_file(out) or out.suffix.lower() in _NO_MODELS:
+        raise ValueError(f"--out {out} is a file for the model, not for rows: end it in .qf")
 
 
 def make_folder(out: Path) -> None:

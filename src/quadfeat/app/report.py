@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,11 @@ from ..models.classifier import KernelClassifier
 from ..models.regressor import KernelRegressor
 from .holdout import hold_out
 from .learning_curve import learning_curve, width_curve
+from .predictions import predictions
 from .report_page import importances, page
 from .rows import TEST_ROWS, RowBlock, collected, open_rows
 from .scores import Score
-from .study import study, usual_residual
+from .study import scores, study, usual_residual
 from .summary import FitSummary
 
 
@@ -44,11 +45,76 @@ def report_of_fit(
     return summary, page(summary, found, model, summary.command)
 
 
-def report_of_data(model: Any, file: Path, data: Path, target: str | None, command: str) -> str:
-    """The page of a model that was saved as `file`, on the rows of `data`.
+@dataclass(frozen=True)
+class Evaluation:
+    """How a model does on some rows: their number, in words, the score, and more numbers.
+
+    `fitted` is the score on the rows that `fit` held out, None if not known.
+    """
+
+    rows: str
+    score: Score
+    more_scores: dict[str, float]
+    fitted: Score | None
+
+    def record(self) -> dict[str, Any]:
+        """For machines."""
+        return asdict(self)
+
+    def facts(self) -> dict[str, Any]:
+        """For people."""
+        of_fit = {} if self.fitted in (None, self.score) else {"when fitted": str(self.fitted)}
+        score = str(self.score)
+        if self.score.value != self.score.value:
+            score = f"no {self.score.name}: all these rows have one target"
+        return {"rows": self.rows, "score": score, **self.more_scores, **of_fit}
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Rows of a file on which a model is asked about, and what `fit` knew.
+
+    `same` are the rows that `fit` held out.
+    """
+
+    block: RowBlock
+    rows: str
+    same: bool
+    summary: FitSummary | None
+
+    def evaluation(self, score: Score, more: dict[str, float]) -> Evaluation:
+        """Of these scores; the rows that `fit` held out have the scores of `fit`."""
+        fitted = None if self.summary is None else self.summary.score
+        if self.same and self.summary is not None:
+            score, more = self.summary.score, self.summary.more_scores
+        return Evaluation(self.rows, score, more, fitted)
+
+
+def evaluated(model: Any, file: Path, data: Path, target: str | None) -> Evaluation:
+    """The score of a model that was saved as `file`, on the rows of `data`.
 
     If `data` is what the model was fitted to, only the rows that were held out are taken.
     """
+    asked = _asked(model, file, data, target)
+    predicted = predictions(model, asked.block.X)
+    return asked.evaluation(*scores(asked.block, predicted, getattr(model, "classes_", None)))
+
+
+def report_of_data(
+    model: Any, file: Path, data: Path, target: str | None, command: str
+) -> tuple[Evaluation, str]:
+    """The same, and the page."""
+    asked = _asked(model, file, data, target)
+    summary = asked.summary
+    names = [name for name, share in importances(summary, model) if share > 0]
+    usual = None if summary is None else summary.usual_residual
+    found = study(model, asked.block, asked.rows, names, usual)
+    evaluation = asked.evaluation(found.score, found.more_scores)
+    found = replace(found, score=evaluation.score, more_scores=evaluation.more_scores)
+    return evaluation, page(summary, found, model, command)
+
+
+def _asked(model: Any, file: Path, data: Path, target: str | None) -> _Asked:
     if not isinstance(model, KernelRegressor | KernelClassifier):
         raise ValueError(
             f"{file} holds a {type(model).__name__}, which predicts nothing; give a model that "
@@ -60,12 +126,7 @@ def report_of_data(model: Any, file: Path, data: Path, target: str | None, comma
     target = summary.target if target is None and summary is not None else target
     block, rows, same = _rows(data, target, summary)
     _check_target(model, block, target)
-    names = [name for name, share in importances(summary, model) if share > 0]
-    usual = None if summary is None else summary.usual_residual
-    found = study(model, block, rows, names, usual)
-    if same and summary is not None:
-        found = replace(found, score=summary.score, more_scores=summary.more_scores)
-    return page(summary, found, model, command)
+    return _Asked(block, rows, same, summary)
 
 
 def _summary(file: Path) -> FitSummary | None:
@@ -80,11 +141,13 @@ def _rows(data: Path, target: str | None, summary: FitSummary | None) -> tuple[R
     """The rows to report on, in words, and whether they are those that `fit` held out."""
     asked = {} if summary is None else summary.split
     group, time, weight = (asked.get(name) for name in ("group", "time", "weight"))
-    stream = open_rows(data, target)
+    try:
+        stream = open_rows(data, target, weight, group, time)
+    except ValueError:  # no such columns: another file
+        stream = open_rows(data, target)
     if summary is None or stream.fingerprint() != summary.fingerprint:
-        block = collected(stream.blocks(), TEST_ROWS)
-        return block, f"{len(block):,} rows of {data.name}", False
-    stream = open_rows(data, target, weight, group, time)
+        block = collected(open_rows(data, target).blocks(), TEST_ROWS)
+        return block, f"{len(block):,} row{'s' * (len(block) != 1)} of {data.name}", False
     test = asked.get("test")
     if test is not None and not Path(test).exists():
         raise ValueError(

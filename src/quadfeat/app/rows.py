@@ -23,6 +23,7 @@ from ..data.table_source import column_values
 from ..data.tables import arrow
 
 TEST_ROWS = 50_000  # held-out rows that are scored, at most
+_HASHED = 100_000  # values of the columns by which a file is known again, at most
 _NUMBER_FILES = (".npz", ".svm", ".svmlight", ".libsvm")
 _MAGIC = ((b"PAR1", ".parquet"), (b"\x93NUMPY", ".npy"), (b"PK\x03\x04", ".npz"))
 
@@ -82,10 +83,17 @@ class RowStream:
     without_target: int = 0
 
     def fingerprint(self) -> str:
-        """The number of rows and a hash of the first targets: whether two files are the same."""
+        """The number of rows and a hash of the first ones: whether two files are the same."""
         first = next(self.blocks())
-        texts = "\n".join(map(str, first.y[:1000].tolist()))
-        return f"{self.n_rows}-{blake2b(texts.encode(), digest_size=8).hexdigest()}"
+        n_columns = len(self.columns or ()) or first.X.shape[1]
+        few = max(1, min(1000, _HASHED // n_columns))
+        if hasattr(first.X, "filter"):
+            rows = repr(first.X.slice(0, few).to_pydict())
+        else:
+            head = first.X[:few]
+            rows = repr((head.toarray() if sparse.issparse(head) else head).tolist())
+        text = f"{rows}\n{first.y[:1000].tolist()}"
+        return f"{self.n_rows}-{blake2b(text.encode(), digest_size=8).hexdigest()}"
 
     def where(self, chosen: Callable[[RowBlock, int], Any]) -> Callable[[], Iterator[RowBlock]]:
         """A function that reads the rows for which `chosen(block, its first row)` is True."""
@@ -116,14 +124,15 @@ def open_rows(
     """
     key = group or time
     if not path.exists():
-        one = "; name one file, or a folder of Parquet files" if "*" in path.name else ""
-        raise FileNotFoundError(f"there is no file {path}{one}")
+        fix = "; name one file, or a folder of Parquet files" if "*" in path.name else ""
+        fix = "; save what is there as a file first" if ":/" in str(path) else fix
+        raise FileNotFoundError(f"there is no file {path}{fix}")
     if not path.is_dir() and path.suffix.lower() in _NUMBER_FILES:
         return _of_numbers(path, target, weight, key)
     if not (is_table_file(path) or path.suffix.lower() == ".npy"):
         raise ValueError(
-            f"{path} ends in {path.suffix!r}, which is not a known format; give a file that ends "
-            f"in .csv, .tsv, .parquet, .npy, .npz or .svmlight, or a folder of Parquet files"
+            f"{path} {_ending(path)}; give a file that ends in .csv, .tsv, .parquet, .npy, .npz "
+            f"or .svmlight, or a folder of Parquet files"
         )
     file = table_of_array(path) if path.suffix.lower() == ".npy" else open_table(path)
     if target is None:
@@ -144,6 +153,12 @@ def open_rows(
 
     stream = RowStream(str(path), file.n_rows, tuple(out), blocks)
     return _checked(stream, file.n_rows, target)
+
+
+def _ending(path: Path) -> str:
+    if not path.suffix:
+        return "has no ending that tells its format"
+    return f"ends in {path.suffix!r}, which is not a known format"
 
 
 def _row_block(
@@ -284,7 +299,7 @@ def local_file(path: Path) -> Iterator[Path]:
             "- reads a pipe, and nothing is piped in: cat data.csv | quadfeat fit - ..."
         )
     with tempfile.TemporaryDirectory(prefix="quadfeat-") as folder:
-        spooled = Path(folder) / "stdin"
+        spooled = Path(folder) / "pipe"
         with spooled.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
         with spooled.open("rb") as file:
@@ -292,4 +307,8 @@ def local_file(path: Path) -> Iterator[Path]:
         if not head:
             raise ValueError("- reads a pipe, and the pipe was empty; pipe a CSV file into it")
         ending = next((end for magic, end in _MAGIC if head.startswith(magic)), ".csv")
-        yield spooled.rename(spooled.with_suffix(ending))
+        spooled = spooled.rename(spooled.with_suffix(ending))
+        try:
+            yield spooled
+        except ValueError as error:
+            raise ValueError(str(error).replace(str(spooled), "the pipe")) from None

@@ -77,7 +77,7 @@ def study(
             calibration["coverage"] = _coverage(model, block, predicted)
         else:
             calibration, errors = _reliability(block.y, predicted, classes)
-        score, more = _scores(block, predicted, classes)
+        score, more = scores(block, predicted, classes)
         found, label = curves(model, block, names, predicted)
         return Study(
             rows,
@@ -93,7 +93,8 @@ def study(
         )
 
 
-def _scores(block: RowBlock, predicted: Any, classes: Any) -> tuple[Score, dict[str, float]]:
+def scores(block: RowBlock, predicted: Any, classes: Any) -> tuple[Score, dict[str, float]]:
+    """The score of predictions for rows, and more numbers by name."""
     if classes is None:
         y = np.asarray(block.y, dtype=np.float64)
         errors = y - predicted

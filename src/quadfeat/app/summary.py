@@ -82,12 +82,16 @@ class FitSummary:
     usual_residual: float | None = None
 
     @property
+    def _test_rows(self) -> str:
+        return "this 1 row" if self.n_test == 1 else f"these {self.n_test:,} rows"
+
+    @property
     def verdict(self) -> str:
         """The outcome in a sentence."""
         if not self.score.learned:
             return (
-                f"Nothing was learned that these {self.n_test:,} rows can show: {self.score}, and "
-                f"{self.score.chance:.3g} is what a guess that ignores the columns has."
+                f"Nothing was learned that {self._test_rows} can show: {self.score}, "
+                f"and {self.score.chance:.3g} is what a guess that ignores the columns has."
             )
         rivals = [each for each in self.contenders if each.score.value == each.score.value]
         best = max(rivals, key=lambda each: each.score.value, default=None)
@@ -144,8 +148,9 @@ class FitSummary:
             score = one.score
             interval = f"{score.low:.3f} to {score.high:.3f}"
             out.append(f"{one.name:<22}{score.value:>9.3f}  {interval:>16}{one.seconds:>7.1f} s")
-        if self.more_scores:
-            numbers = ", ".join(f"{name} {value:.4g}" for name, value in self.more_scores.items())
+        more = {name: n for name, n in self.more_scores.items() if name != self.score.name}
+        if more:
+            numbers = ", ".join(f"{name} {value:.4g}" for name, value in more.items())
             out.append(f"of quadfeat also: {numbers}")
         if self.importances:
             out += ["", "what matters"]
@@ -155,7 +160,8 @@ class FitSummary:
         out += ["", f"kernel    {self.kernel}"]
         scaled = ", numbers scaled" if self.scaled else ""
         out.append(f"map       {self.map}, {self.n_columns} columns{scaled}")
-        out.append(f"          RMS error of the kernel {self.map_error:.1e} on held-out rows")
+        if self.map_error == self.map_error:
+            out.append(f"          RMS error of the kernel {self.map_error:.1e} on held-out rows")
         out += [f"note      {note}" for note in self.notes]
         out.append(f"time      {self.seconds:.1f} s")
         kind = "KernelClassifier" if self.task == "classification" else "KernelRegressor"

@@ -58,11 +58,11 @@ def read(path: Any) -> tuple[dict[str, Any], dict[str, Array]]:
         raise
     except ValueError as error:
         raise ValueError(f"{path} is not a file of quadfeat that can be read: {error}") from None
-    except Exception as error:
+    except Exception:
         # zipfile and NumPy raise a dozen types of errors on damaged headers.
         raise ValueError(
-            f"{path} is not a file of quadfeat that can be read: it is damaged or something else "
-            f"({type(error).__name__}: {error})"
+            f"{path} is not a file of quadfeat, or is damaged; give one that quadfeat fit or "
+            f"quadfeat.save wrote"
         ) from None
 
 

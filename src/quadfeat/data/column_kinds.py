@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .._typing import Floats
 from .frame import Column, Frame, are_dates, are_numbers
+from .tables import is_number
+from .wanted import listed
 
 Flags = npt.NDArray[np.bool_]
 KINDS = ("number", "category", "date", "text", "drop")
@@ -21,6 +26,8 @@ _DENSE = 50  # rows from which whole numbers without gaps or repeats are taken f
 _ID_NAME = re.compile(
     r"^$|^unnamed|(^|[_\s.-])(id|uuid|guid|index|idx|rowid|key)$|^id[_\s.-]", re.I
 )
+_MOSTLY = 0.5  # share of rows with numbers from which other text is likely to be a mistake
+_NUMBERS_BUT = "numbers, but text such as"
 _GAPS_TELL = 3.0  # standard errors between the targets of gaps and of other rows
 
 
@@ -82,6 +89,8 @@ def kind_of(name: str, column: Column, n_rows: int) -> tuple[str, str]:
     counts = np.bincount(column.values[~column.gaps])[distinct]
     words = float(np.average([text.count(" ") + 1 for text in texts], weights=counts))
     share = len(distinct) / len(known)
+    if why := _among_numbers(texts, counts):
+        return "category", why
     if share >= _DISTINCT and len(known) >= _FEW:
         spaced = np.mean([" " in text for text in texts])
         if spaced < 0.5:
@@ -90,6 +99,38 @@ def kind_of(name: str, column: Column, n_rows: int) -> tuple[str, str]:
     if words >= _WORDS and share >= _REPEATS and len(known) >= _FEW:
         return "text", ""
     return "category", ""
+
+
+def _among_numbers(texts: list[str], counts: Any) -> str:
+    """Which text makes a column of numbers one of categories; "" if it is none of numbers."""
+    number = np.array([is_number(text) for text in texts])
+    if number.all() or number.sum() < _FEW or counts[number].sum() < _MOSTLY * counts.sum():
+        return ""
+    most = int(np.argmax(np.where(number, 0, counts)))
+    return f"{_NUMBERS_BUT} {texts[most]!r} in {int(counts[most]):,} rows"
+
+
+def advice(reports: Sequence[ColumnReport]) -> list[str]:
+    """A sentence on each thing about columns that is likely to be a mistake."""
+    out = []
+    ids = [each.name for each in reports if each.kind == "drop" and "an id" in each.why]
+    if ids:
+        out.append(
+            f"{listed(ids)} only names the rows, and is left out; to use it, give "
+            f"columns={{{ids[0]!r}: 'number'}} or 'category' ({_option(ids[0])} of the command)"
+        )
+    out += [
+        f"{each.name!r} has {each.why}, so it is taken for a category; for numbers, with gaps in "
+        f"these rows, give columns={{{each.name!r}: 'number'}} ({_option(each.name)} of the "
+        f"command)"
+        for each in reports
+        if each.why.startswith(_NUMBERS_BUT)
+    ]
+    return out
+
+
+def _option(name: str) -> str:
+    return f"--kind {shlex.quote(name)}=number"
 
 
 def is_row_number(name: str, known: Floats, n_rows: int) -> bool:

@@ -26,7 +26,7 @@ from .column_encoders import (
     TargetMeanEncoder,
     TextEncoder,
 )
-from .column_kinds import KINDS, ColumnReport, gaps_tell, kind_of
+from .column_kinds import KINDS, ColumnReport, advice, gaps_tell, kind_of
 from .encoder_facts import EncoderFacts
 from .encoder_targets import EncoderTargets, row_weights
 from .frame import Column, Frame, frame, is_table
@@ -186,7 +186,8 @@ class TableEncoder(EncoderFacts, TransformerMixin, BaseEstimator):
             if kind != "drop":
                 encoder = self._encoder(name, kind, column, Y, labels, weight, folds)
             if encoder is None and kind != "drop":
-                kind, why = "drop", "its categories tell nothing about the target"
+                kind = "drop"
+                why = why or "its categories tell nothing about the target"
             if encoder is not None:
                 self.encoders_.append(encoder)
                 self._columns.append(name)
@@ -205,14 +206,8 @@ class TableEncoder(EncoderFacts, TransformerMixin, BaseEstimator):
             rows = "1 sample" if table.n_rows == 1 else f"{table.n_rows} rows"
             reasons = "; ".join(f"{name!r} is {why}" for name, why in self.dropped_.items())
             raise ValueError(f"no column of X ({rows}) is left to learn from: {reasons}")
-        ids = [each.name for each in reports if each.kind == "drop" and "an id" in each.why]
-        if ids:
-            warnings.warn(
-                f"{listed(ids)} only names the rows, and is left out; to use it, give "
-                f"columns={{{ids[0]!r}: 'number'}} or 'category'",
-                UserWarning,
-                stacklevel=3,
-            )
+        for sentence in advice(reports):
+            warnings.warn(sentence, UserWarning, stacklevel=3)
 
     def _kind(self, name: str, column: Column, n_rows: int) -> tuple[str, str]:
         given = (self.columns or {}).get(name)
@@ -234,8 +229,8 @@ class TableEncoder(EncoderFacts, TransformerMixin, BaseEstimator):
         if 2 * lost.sum() > (~column.gaps).sum():
             first = column.at(lost).as_text()
             raise ValueError(
-                f"columns says that {name!r} is a {kind}, and most of its values are none, such as "
-                f"{first.texts[int(first.values[0])]!r}; write 'category'"
+                f"{name!r} is asked for as a {kind}, and most of its values are none, such as "
+                f"{first.texts[int(first.values[0])]!r}; ask for a category, or leave that out"
             )
 
     def _encoder(

@@ -106,6 +106,14 @@ def _open_parquet(path: Path) -> TableFile:
         if isinstance(name, str)
     }
     names = tuple(name for name in schema.names if name not in beside)
+    for file in data.get_fragments():
+        lacking = set(names) ^ (set(file.physical_schema.names) - beside)
+        if lacking:
+            raise ValueError(
+                f"the files of {path} have different columns, not all of them "
+                f"{listed(sorted(lacking))}, see {Path(file.path).name}; name one file, or give "
+                f"all of them the same columns"
+            )
     for name in names:
         kind = schema.field(name).type
         if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
@@ -159,13 +167,17 @@ class _Csv:
                 f"{path} is no text; give a CSV file, or name it by its format: .parquet, .npy, "
                 f".npz, .svmlight"
             )
+        if text.lstrip()[:1] in ("<", "{", "["):
+            other = "HTML" if text.lstrip().startswith("<") else "JSON"
+            raise ValueError(f"{path} looks like {other}; give a CSV file, with a header")
         self._delimiter = delimiter_of(text)
         lines = fields_of(text, self._delimiter)
         if not lines:
             raise ValueError(f"{path} is empty; give a file with a header and rows")
         cells = [cell for line in lines[1:] for cell in line]
         self._comma = self._delimiter != "," and any(map(_DECIMAL_COMMA.match, cells))
-        first = [cell.strip() for cell in lines[0]]
+        # A column without a name, such as pandas writes the index, is called as pandas calls it.
+        first = [cell.strip() or f"Unnamed: {i}" for i, cell in enumerate(lines[0])]
         blank = [not line.strip() for line in text.splitlines()]
         self._header = blank.index(False)  # the line of the header, from 0
         counted = len(first) > 2 and first == [str(i) for i in range(len(first))]
@@ -269,7 +281,7 @@ class _Csv:
                 f"{self._path}: {where} has {found.group(3)} fields, and the header has "
                 f"{found.group(2)}; quote fields that contain {self._delimiter!r}, or mend the line"
             )
-        if "Empty CSV file" in text:
+        if "Empty CSV file" in text or "Could not skip" in text:
             return ValueError(f"{self._path} has no rows; give a file with rows under its header")
         return ValueError(f"{self._path} cannot be read: {text}")
 
