@@ -204,7 +204,7 @@ def _judged(found: list[Contender], sample: Sample, judge: _Judge) -> tuple[Kern
         finals += [winner] if winner is not found[0] else []
     # Of equally many numbers rough kernels first: they are safe where rows are few.
     finals[1:] = sorted(finals[1:], key=lambda each: (each.n_learned, -found.index(each)))
-    most = _HOPELESS * min(few.values())
+    most = _HOPELESS * min(few[each.name] for each in finals)
     hopeless = [each for each in finals if few[each.name] > most]
     finals = [each for each in finals if few[each.name] <= most]
     errors = [judge.errors(each.kernel, _COLUMNS) for each in finals]
