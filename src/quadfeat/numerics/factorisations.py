@@ -53,7 +53,7 @@ def pivoted_inverse_root(gram: Floats, tolerance: float) -> tuple[Indices, Float
     return order[:rank] - 1, np.ascontiguousarray(inverse)
 
 
-_PANEL = 1024
+_TRACED = 256  # columns of an inverse at a time
 _FACTORED = 256  # rows of a factor per step
 _SHARED = 512  # columns of these rows per call of a thread
 
@@ -222,12 +222,13 @@ class InPlaceCholesky:
         return np.asarray(blas.dtrmm(1.0, self._gram.T, B, lower=1, trans_a=1))
 
     def inverse_trace(self) -> float:
-        """tr (gram + alpha I)^-1: p^3 multiply-adds, without a second (p, p) array."""
-        p = len(self._gram)
-        return sum(
-            float(self.norms(np.eye(min(_PANEL, p - first), p, first)).sum())
-            for first in range(0, p, _PANEL)
-        )
+        """tr (gram + alpha I)^-1: p^3 / 6 multiply-adds, without a second (p, p) array."""
+        total, p = 0.0, len(self._gram)
+        for first in range(0, p, _TRACED):
+            # Columns of L^-1 are zero above the diagonal.
+            rest = self._gram[first:, first:]
+            total += float(norms(rest, np.eye(min(_TRACED, p - first), p - first)).sum())
+        return total
 
     def norms(self, rows: Floats) -> Floats:
         """z'(gram + alpha I)^-1 z of each row z, (n,)."""
