@@ -35,8 +35,8 @@ from ..numerics import principal_frame
 from .base import FeatureMap
 from .dense_grid import DenseGrid
 from .expansions import ExpansionMap, HermiteMercer, Landmarks, compression_rows
-from .fourier import FourierMap, reaches
-from .learned_grids import FramedGrid, ReweightedGrid
+from .fourier import reaches
+from .learned_grids import FramedGrid, ReweightedGrid, polishing_start
 from .random import OrthogonalFourier, QuasiRandomFourier, RandomFourier, SphericalRadial
 from .report import Report, Trial, choose, refused
 from .validation import Split, ValidationRows, cost_per_row, try_candidate
@@ -106,6 +106,7 @@ class KernelFeatures(FeatureMap):
     """
 
     any_family = True
+    _expansions = True  # whether they are among the candidates
     _most_columns = 2**16  # every candidate is made that wide
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         "n_components": optional(check_widths),
@@ -132,6 +133,16 @@ class KernelFeatures(FeatureMap):
         self.shift_invariant = shift_invariant
         self.criterion = criterion
         self.random_state = random_state
+
+    def without_expansions(self) -> Self:
+        """An unfitted copy that tries Fourier maps only, whose cost per row is linear in p."""
+        copy = clone(self)
+        copy._expansions = False
+        return copy
+
+    @property
+    def _tries_expansions(self) -> bool:
+        return self._expansions and not self.shift_invariant
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -180,11 +191,8 @@ class KernelFeatures(FeatureMap):
         final = tuple(shared)  # these classes are fitted on all training rows: no refit
         seed = int(rng.integers(2**31 - 1))
         trials, fitted = self._try_all(width, seed, split, shared, validation)
-        data_dependent = {
-            name
-            for name, candidate in fitted.items()
-            if isinstance(candidate, ExpansionMap | ReweightedGrid | FramedGrid)
-        }
+        learning = ExpansionMap | ReweightedGrid | FramedGrid
+        data_dependent = {name for name, each in fitted.items() if isinstance(each, learning)}
         rows = "it did not see" if split.any_held_out else "of X"
         report = choose(trials, self.criterion, rows, data_dependent)
         chosen = fitted[report.chosen]
@@ -199,8 +207,7 @@ class KernelFeatures(FeatureMap):
                 chosen = again
                 trials = [trial if each.name == trial.name else each for each in trials]
                 judges += (
-                    f"; of the chosen one, which then learned from all but {size} typical ones, "
-                    f"pairs of these"
+                    f"; of the chosen one, learned from all but {size} typical ones, pairs of these"
                 )
         share = f"{principal_frame.TYPICAL:.0%}"
         judges = f"Errors of pairs of {judges}; typical ones are of the inner {share} of rows"
@@ -265,7 +272,7 @@ class KernelFeatures(FeatureMap):
         As measured by benchmarks/accuracy.py: what compression leaves of the error of
         `HermiteMercer` hardly changes with the columns, and landmarks gain on both with them.
         """
-        if width < _SCREENED or self.shift_invariant:
+        if width < _SCREENED or not self._tries_expansions:
             return {}
         few = min(width // 4, _FEW_COLUMNS)
         common: dict[str, Any] = {"n_components": few, "random_state": seed}
@@ -294,7 +301,12 @@ class KernelFeatures(FeatureMap):
         Only where X has so many rows that the validation rows are not missed: these fits are
         final, and not repeated on more rows.
         """
-        if self.shift_invariant or len(X) < mercer.MANY or X.shape[1] > _rows.WIDE:
+        if (
+            self.shift_invariant
+            or not self._expansions
+            or len(X) < mercer.MANY
+            or X.shape[1] > _rows.WIDE
+        ):
             return {}
         groups = self._kernel.groups(X.shape[1])
         if any(group.kernel.gaussian_scale(len(group.axes)) is None for group in groups):
@@ -371,7 +383,7 @@ class KernelFeatures(FeatureMap):
 
     def lighter(self, kernel: Kernel, most_columns: int) -> FeatureMap:
         """One map that is quick to fit, instead of a choice among all."""
-        kind = QuasiRandomFourier if self.shift_invariant else Landmarks
+        kind = Landmarks if self._tries_expansions else QuasiRandomFourier
         width = min(self.n_components or 256, most_columns)
         return kind(kernel, n_components=width, random_state=0)
 
@@ -404,7 +416,7 @@ class KernelFeatures(FeatureMap):
         common: dict[str, Any] = {"n_components": p, "random_state": seed}
         one_group = len(self._groups) == 1
         gaussian = isinstance(kernel, Gaussian)
-        if not self.shift_invariant:
+        if self._tries_expansions:
             # The compressed maps first: the plain ones share the points drawn for them.
             if p <= 512:
                 yield "HermiteMercer(compress=True)", HermiteMercer(kernel, compress=True, **common)
@@ -416,7 +428,8 @@ class KernelFeatures(FeatureMap):
         yield "QuasiRandomFourier", QuasiRandomFourier(kernel, **common)
         if kernel.rotation_invariant:
             yield "OrthogonalFourier", OrthogonalFourier(kernel, **common)
-        if not self.shift_invariant and (gaussian or (one_group and d > _FEW_AXES)):
+        ahead = gaussian or (one_group and d > _FEW_AXES) or not self._expansions
+        if not self.shift_invariant and ahead:
             return  # the expansions above are ahead of every other Fourier map there is
         yield "RandomFourier", RandomFourier(kernel, **common)
         if kernel.rotation_invariant:
@@ -434,15 +447,6 @@ class KernelFeatures(FeatureMap):
         if not gaussian:
             return
         yield "SphericalRadial", SphericalRadial(kernel, **common)
-        start = _start(d, p)
+        start = polishing_start(d, p)
         polished = ReweightedGrid(kernel, pool=start, polish=True, **common)
         yield f"ReweightedGrid(pool={type(start).__name__}, polish=True)", polished
-
-
-def _start(d: int, p: int) -> FourierMap:
-    """The best start for nodes that are polished, as measured by benchmarks/accuracy.py."""
-    if d <= 5:
-        return FramedGrid(n_components=p)
-    if d <= 40:
-        return QuasiRandomFourier(n_components=4 * p)
-    return OrthogonalFourier(n_components=p)

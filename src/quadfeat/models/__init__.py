@@ -24,6 +24,7 @@ rows is never held.
 - `tuning`: penalties to try, and which one is best; `Tried`, a value and its score; `Tuning`, a
   table of them
 - `kernel_learning`: choice of the kernel; `contenders`: what each family learns from targets
+- `map_choice`: whether landmarks are worth their cost per row, where there are many rows
 - `subset_choice`: the subsets of an ANOVA kernel, and what there is to tell about them
 - `effects`: a model as a sum of functions of few columns; `spline_parts`: splines, for what fewer
   columns explain; `score_bands`: posterior deviations of the effects of classifiers

@@ -6,6 +6,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -42,6 +43,7 @@ from .effects import ExplainedModel
 from .encoding import EncodedModel
 from .facts import ModelFacts
 from .kernel_learning import Sample, choose_kernel, choose_width
+from .map_choice import choose_map
 from .parameters import DTYPES as DTYPES
 from .parameters import ROWS, check_parameters
 from .ridge import RidgeFit, Score, fit_ridge, ridge_sums
@@ -248,12 +250,15 @@ class KernelModel(ModelFacts, EncodedModel, ExplainedModel, BaseEstimator):
             every = isinstance(features, KernelFeatures)  # others are best at Gaussian kernels
             kernel, tried = choose_kernel(features, sample, all_families=every)
             features.set_params(kernel=kernel)
-            self.tuning_ = Tuning(tried)
+            self.tuning_ += tried
         if widths:
             width, tried = choose_width(features, widths, sample)
             features.set_params(n_components=width)
-            self.tuning_ = Tuning([*self.tuning_, *tried])
-        self.features_ = features.fit(distinct)
+            self.tuning_ += tried
+        draw = partial(self._choice_sample, summary, origin, dtype)
+        n_rows = summary.n_rows if summary.of_all else 0
+        self.features_, tried = choose_map(features.fit(distinct), distinct, draw, n_rows)
+        self.tuning_ += tried
         if origin is not None:
             self.features_.moved_to(origin)
         self.n_features_in_ = self._n_input_columns(distinct.shape[1])

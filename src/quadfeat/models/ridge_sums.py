@@ -14,8 +14,8 @@ import numpy as np
 from .._typing import Floats, Matrix
 from ..numerics.blas import on_one_thread, share
 
-_PANEL = 1024  # columns of a product at a time, so that its buffer is small beside the sum
-_TILE = 256  # minimum columns of a tile; smaller ones take longer in total
+_PANEL = 1024  # columns of the gram that are centred at a time
+_TILE = 256  # minimum rows of a tile; smaller ones take longer in total
 CANCELLED = 1e-13  # share of a sum of squares below which a difference is rounding error
 _FAR = 32  # exponent beyond which squares and sums of float32 may overflow or underflow
 
@@ -25,7 +25,7 @@ class NormalSums:
 
     Products are computed in the precision of the features and added in float64: a float32 sum over
     many rows is not positive definite. Memory is one float64 (p, p) array, of which only the lower
-    triangle is used, and at most 8 MB per thread. n p^2 multiply-adds for n rows.
+    triangle is used, and at most 4 MB per thread. n p^2 multiply-adds for n rows.
 
     Parameters
     ----------
@@ -70,16 +70,21 @@ class NormalSums:
 
     def _add_gram(self, Z: Matrix, factor: float) -> None:
         p = Z.shape[1]
-        width = int(np.clip(-(-p // 4), _TILE, _PANEL))
+        width = int(np.clip(-(-p // 4), _TILE, 2 * _TILE))
         cuts = [slice(start, min(start + width, p)) for start in range(0, p, width)]
-        # Diagonal tiles come last: for Z'Z NumPy computes a symmetric product, half the work.
-        tiles = [(rows, columns) for i, rows in enumerate(cuts) for columns in cuts[:i]]
+        # Twice as wide as high: fewer, larger products, and still enough to share among threads.
+        tiles = [
+            (rows, slice(start, min(start + 2 * width, rows.start)))
+            for rows in cuts
+            for start in range(0, rows.start, 2 * width)
+        ]
 
         def add(tile: tuple[slice, slice]) -> None:
             rows, columns = tile
             product = Z[:, rows].T @ Z[:, columns]
             self.gram[tile] += product if factor == 1.0 else product.astype(np.float64) * factor
 
+        # Diagonal tiles come last: for Z'Z NumPy computes a symmetric product, half the work.
         share(add, tiles + [(cut, cut) for cut in cuts])
 
     @property

@@ -1,0 +1,65 @@
+"""Whether landmarks are worth their cost per row, where there are many rows: by the targets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .._display.progress import steps
+from .._typing import Matrix
+from ..maps.base import FeatureMap
+from ..maps.chooser import KernelFeatures
+from ..maps.expansions import Landmarks
+from .kernel_learning import Sample, _Judge
+from .tuning import Tried, marked
+
+_DEARER = 1.5  # times the work of a fit from which maps are compared by the targets
+_WORTH = 0.02  # share of the error that such work must take off, as for more columns
+_SAVED = 4  # times the work of the comparison that a cheaper map must save
+_LEARNED = 6000  # rows, of which landmarks are drawn and which do not judge
+_COLUMNS = 1024  # of the maps that are compared, at most
+
+
+def choose_map(
+    features: FeatureMap, rows: Matrix, sample: Callable[[], Sample], n_rows: int
+) -> tuple[FeatureMap, list[Tried]]:
+    """The map of a fitted choice, or a cheaper one that does as well, and what was tried.
+
+    Landmarks have the smaller error of the kernel, at p^2 / 2 multiply-adds per row, in double
+    precision; that of the model may be as small without. On validation rows, by up to 1024 columns,
+    landmarks must take 2% off the squared error, or off the log loss of classes.
+
+    Parameters
+    ----------
+    features : FeatureMap, fitted; any but `KernelFeatures` is kept
+    rows : (n, d), that it was fitted on
+    sample : function that returns rows to judge by
+    n_rows : int, of the whole fit; 0 if unknown
+    """
+    if not (isinstance(features, KernelFeatures) and isinstance(features.map_, Landmarks)):
+        return features, []
+    costs = {trial.name: trial.cost for trial in features.report_.trials if not trial.note}
+    dear, cheap = costs[features.report_.chosen], costs.get("QuasiRandomFourier", float("inf"))
+    p, judged = features.n_columns_, min(features.n_columns_, _COLUMNS)
+    products = p**2 / 2
+    if dear + products < _DEARER * (cheap + products):
+        return features, []
+    drawn = sample()
+    comparison = 4 * len(drawn.X) * judged**2  # two fits, with landmarks and validation rows
+    if n_rows * (dear - cheap) < _SAVED * comparison:
+        return features, []
+    other, means = features.without_expansions(), []
+    with steps("comparing maps", [1.0, 1.0]) as step:
+        for each in (features, other):
+            judge = _Judge(each, drawn, min(_LEARNED, 3 * len(drawn.X) // 4), step.done)
+            kernel = features.kernel_
+            losses = judge.log_losses(kernel) if drawn.labels else judge.errors(kernel, _COLUMNS)
+            means.append(judge.mean(losses))
+    kind = "log loss" if drawn.labels else "squared error"
+    text = f"{kind} of {len(judge.weight)} validation rows"
+    tried = [
+        Tried("map", name, mean, text)
+        for name, mean in zip(("Landmarks", "QuasiRandomFourier"), means, strict=True)
+    ]
+    worth = means[0] < (1 - _WORTH) * means[1]
+    chosen = features if worth else other.fit(rows)
+    return chosen, marked(tried, tried[0 if worth else 1])
