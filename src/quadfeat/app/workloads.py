@@ -34,7 +34,7 @@ TARGETS = {
     "W3 shared": Target("5x5 windows, shared nodes", 6, 15, 0.35),
     "W3 distinct": Target("5x5 windows, distinct nodes", 3.5, 7, 0.20),
     "W4": Target("grids, 80 groups of 3 axes", 12, 20, 0.45),
-    "W2 fresh": Target("ANOVA, into new memory", 3.5, 6, None),
+    "W2 fresh": Target("ANOVA, into new memory", 4, 6, None),
 }
 
 

@@ -206,9 +206,7 @@ class KernelFeatures(FeatureMap):
             if not trial.note:
                 chosen = again
                 trials = [trial if each.name == trial.name else each for each in trials]
-                judges += (
-                    f"; of the chosen one, learned from all but {size} typical ones, pairs of these"
-                )
+                judges += f"; of the chosen, fitted to all but {size} typical ones, pairs of these"
         share = f"{principal_frame.TYPICAL:.0%}"
         judges = f"Errors of pairs of {judges}; typical ones are of the inner {share} of rows"
         return chosen, replace(report, trials=tuple(trials), judges=judges)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from .._display.progress import steps
 from .._typing import Matrix
 from ..maps.base import FeatureMap
-from ..maps.chooser import KernelFeatures
-from ..maps.expansions import Landmarks
 from .kernel_learning import Sample, _Judge
 from .tuning import Tried, marked
 
@@ -16,11 +15,12 @@ _DEARER = 1.5  # times the work of a fit from which maps are compared by the tar
 _WORTH = 0.02  # share of the error that such work must take off, as for more columns
 _SAVED = 4  # times the work of the comparison that a cheaper map must save
 _LEARNED = 6000  # rows, of which landmarks are drawn and which do not judge
+_SAMPLE = 10_000  # rows, at most
 _COLUMNS = 1024  # of the maps that are compared, at most
 
 
 def choose_map(
-    features: FeatureMap, rows: Matrix, sample: Callable[[], Sample], n_rows: int
+    features: Any, rows: Matrix, sample: Callable[[], Sample], n_rows: int
 ) -> tuple[FeatureMap, list[Tried]]:
     """The map of a fitted choice, or a cheaper one that does as well, and what was tried.
 
@@ -35,19 +35,19 @@ def choose_map(
     sample : function that returns rows to judge by
     n_rows : int, of the whole fit; 0 if unknown
     """
-    if not (isinstance(features, KernelFeatures) and isinstance(features.map_, Landmarks)):
+    report = getattr(features, "report_", None)
+    if report is None or not report.chosen.startswith("Landmarks"):
         return features, []
-    costs = {trial.name: trial.cost for trial in features.report_.trials if not trial.note}
-    dear, cheap = costs[features.report_.chosen], costs.get("QuasiRandomFourier", float("inf"))
+    costs = {trial.name: trial.cost for trial in report.trials if not trial.note}
+    dear, cheap = costs[report.chosen], costs.get("QuasiRandomFourier", float("inf"))
     p, judged = features.n_columns_, min(features.n_columns_, _COLUMNS)
     products = p**2 / 2
     if dear + products < _DEARER * (cheap + products):
         return features, []
-    drawn = sample()
-    comparison = 4 * len(drawn.X) * judged**2  # two fits, with landmarks and validation rows
+    comparison = 4 * min(n_rows, _SAMPLE) * judged**2  # two fits, landmarks, validation rows
     if n_rows * (dear - cheap) < _SAVED * comparison:
         return features, []
-    other, means = features.without_expansions(), []
+    drawn, other, means = sample(), features.without_expansions(), []
     with steps("comparing maps", [1.0, 1.0]) as step:
         for each in (features, other):
             judge = _Judge(each, drawn, min(_LEARNED, 3 * len(drawn.X) // 4), step.done)

@@ -1,0 +1,269 @@
+"""What a fit costs beside its products, against rows, columns, axes and threads, and its peers.
+
+    python benchmarks/fit_limits.py [--only NAME ...] [--quick] [--out FILE]
+
+`products`: a ridge fit (QuasiRandomFourier, 16 axes, kernel and alpha given) beside the bare
+symmetric products of its shapes, `syrk`, of rows that are in the cache already: the least that
+any fit by sums can take. They take turns in one process; CPU seconds of one thread. `streamed` is
+the sums of the rows, features included; the fit has the map, the solution and the noise too.
+`choosing`: the same with alpha or the map chosen. `growth`: seconds and memory of fits, each in a
+process of its own, against one size at a time, with slopes, beside RBFSampler + Ridge, Nystroem +
+Ridge and GaussianProcessRegressor; the picture is beside the records.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Record = dict[str, Any]
+AXES = 16
+GAMMA = 0.05
+BLOCK = 8192  # rows of a product
+BASE = {"rows": 20_000, "columns": 512, "axes": AXES, "threads": 1}
+SWEEPS: dict[str, tuple[int, ...]] = {
+    "rows": (5_000, 10_000, 20_000, 40_000, 80_000),
+    "columns": (256, 512, 1024, 2048),
+    "axes": (4, 16, 64, 256),
+    "threads": (1, 2),
+}
+MOST_EXACT = 4000  # rows of a Gaussian process with the exact kernel
+OURS = ("quadfeat", "bare products")
+PEERS = ("RBFSampler + Ridge", "Nystroem + Ridge", "GaussianProcessRegressor")
+
+
+def data(n: int, d: int, dtype: Any) -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d)).astype(dtype)
+    return X, np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=n)
+
+
+def products(n: int, p: int, dtype: Any) -> Callable[[], None]:
+    """The symmetric products of n rows of p columns, summed in their own precision."""
+    from scipy.linalg.blas import dsyrk, ssyrk
+
+    syrk = ssyrk if dtype == np.float32 else dsyrk
+    Z = np.random.default_rng(0).normal(size=(min(n, BLOCK), p)).astype(dtype)
+    total = np.zeros((p, p), dtype=dtype, order="F")
+
+    def run() -> None:
+        for start in range(0, n, BLOCK):
+            syrk(1.0, Z[: min(BLOCK, n - start)].T, 1.0, total, 0, 1, 1)
+
+    return run
+
+
+def streamed(features: Any, X: Any, y: Any) -> None:
+    """Features made and summed, block by block, as a fit does it."""
+    from quadfeat.models import NormalSums
+
+    sums = NormalSums(features.n_columns_, 1)
+    buffer = np.empty((min(BLOCK, len(X)), features.n_columns_), dtype=X.dtype)
+    for start in range(0, len(X), BLOCK):
+        some = slice(start, min(start + BLOCK, len(X)))
+        Z = buffer[: some.stop - start]
+        features.write(X[some], Z)
+        sums.add(Z, y[some, None])
+
+
+def cpu_seconds(jobs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
+    """The least CPU time of each job over rounds in which they take turns."""
+    best = dict.fromkeys(jobs, np.inf)
+    for _ in range(rounds):
+        for name, job in jobs.items():
+            start = time.process_time()
+            job()
+            best[name] = min(best[name], time.process_time() - start)
+    return best
+
+
+def beside_products(columns: int, kind: str, quick: bool) -> Record:
+    """A fit of many rows: what is not products is features, and what does not grow with rows."""
+    import quadfeat as qf
+
+    dtype = np.dtype(kind)
+    n = max(2, int((2e10 if quick else 1.5e11) / columns**2 / BLOCK)) * BLOCK
+    X, y = data(n, AXES, dtype)
+    features = qf.QuasiRandomFourier(qf.Gaussian(GAMMA), n_components=columns, random_state=0)
+    fitted = qf.QuasiRandomFourier(qf.Gaussian(GAMMA), n_components=columns, random_state=0).fit(X)
+    jobs = {
+        "syrk": products(n, columns, dtype),
+        "streamed": partial(streamed, fitted, X, y),
+        "fit": partial(qf.KernelRegressor(features, alpha=1.0, verbose=False).fit, X, y),
+    }
+    seconds = cpu_seconds(jobs, 3)
+    return {"rows": n, "columns": columns, "dtype": kind, **seconds}
+
+
+def beside_choices(rows: int, columns: int) -> Record:
+    """A fit in float32 with everything given, alpha chosen, and the map chosen too."""
+    import quadfeat as qf
+
+    X, y = data(rows, AXES, np.float32)
+    kernel = qf.Gaussian(GAMMA)
+    given = qf.QuasiRandomFourier(kernel, n_components=columns, random_state=0)
+    front = qf.KernelFeatures(kernel, n_components=columns)
+    models = {
+        "given": qf.KernelRegressor(given, alpha=1.0, verbose=False),
+        "alpha chosen": qf.KernelRegressor(given, verbose=False),
+        "map and alpha chosen": qf.KernelRegressor(front, verbose=False),
+    }
+    jobs = {"syrk": products(rows, columns, np.dtype(np.float32))}
+    jobs |= {name: partial(model.fit, X, y) for name, model in models.items()}
+    return {"rows": rows, "columns": columns, **cpu_seconds(jobs, 2)}
+
+
+def grown(name: str, rows: int, columns: int, axes: int, threads: int) -> Record:
+    """Seconds and peak memory of one fit in float32."""
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    from sklearn.kernel_approximation import Nystroem, RBFSampler
+    from sklearn.linear_model import Ridge
+    from sklearn.pipeline import make_pipeline
+
+    import quadfeat as qf
+
+    X, y = data(rows, axes, np.float32)
+    gamma = GAMMA * AXES / axes
+    width = {"n_components": columns, "random_state": 0}
+    features = qf.QuasiRandomFourier(qf.Gaussian(gamma), **width)
+    process = RBF((2 * gamma) ** -0.5) + WhiteKernel(0.01)
+    models = {
+        "quadfeat": lambda: qf.KernelRegressor(features, alpha=1.0, verbose=False).fit(X, y),
+        "bare products": products(rows, columns, np.dtype(np.float32)),
+        PEERS[0]: lambda: make_pipeline(RBFSampler(gamma=gamma, **width), Ridge()).fit(X, y),
+        PEERS[1]: lambda: make_pipeline(Nystroem(gamma=gamma, **width), Ridge()).fit(X, y),
+        PEERS[2]: lambda: GaussianProcessRegressor(process, optimizer=None).fit(X, y),
+    }
+    before, cpu = time.perf_counter(), time.process_time()
+    models[name]()
+    return {
+        "seconds": time.perf_counter() - before,
+        "cpu_seconds": time.process_time() - cpu,
+        "peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+    }
+
+
+def in_process(threads: int, *job: Any) -> Record:
+    """A job in a process of its own, with so many threads."""
+    environment = os.environ | dict.fromkeys(
+        ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads)
+    )
+    command = [sys.executable, __file__, "--job", json.dumps(job)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    if done.returncode:
+        sys.exit(f"{job} failed:\n{done.stderr}")
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def limit_records(quick: bool) -> Iterator[Record]:
+    for kind in ("float32", "float64"):
+        for columns in (1024, 2048, 4096):
+            record = in_process(1, "beside_products", columns, kind, quick)
+            yield {"part": "products", **record}
+            shares = [f"{name} {record[name] / record['syrk']:.3f}" for name in ("streamed", "fit")]
+            print(f"{kind}, {columns} columns, {record['rows']:,} rows:", *shares, flush=True)
+
+
+def choice_records(quick: bool) -> Iterator[Record]:
+    for rows, columns in ((10_000, 256), (20_000, 1024), (100_000, 1024)):
+        record = in_process(1, "beside_choices", rows // 10 if quick else rows, columns)
+        yield {"part": "choosing", **record}
+        shares = [f"{name} {s / record['syrk']:.2f}" for name, s in list(record.items())[3:]]
+        print(f"{record['rows']:,} rows, {columns} columns:", ", ".join(shares), flush=True)
+
+
+def growth_records(quick: bool) -> Iterator[Record]:
+    for size, values in SWEEPS.items():
+        for name in (*OURS, *PEERS):
+            for value in values:
+                chosen = BASE | {size: value}
+                if quick:
+                    chosen["rows"] //= 10
+                if name == PEERS[2]:
+                    if size != "rows":
+                        continue
+                    chosen["rows"] = min(chosen["rows"], MOST_EXACT) // (1 if value > 5000 else 2)
+                    if value > 10_000:
+                        continue
+                record = in_process(chosen["threads"], "grown", name, *chosen.values())
+                yield {"part": "growth", "size": size, "name": name, **chosen, **record}
+
+
+def slope(records: list[Record], size: str, name: str, what: str) -> float:
+    """The exponent of the growth between the two largest sizes."""
+    known = [r for r in records if (r["size"], r["name"]) == (size, name)]
+    if len(known) < 2:
+        return float("nan")
+    (a, b) = known[-2:]
+    return float(np.log(b[what] / a[what]) / np.log(b[size] / a[size]))
+
+
+def report(records: list[Record]) -> None:
+    for size in SWEEPS:
+        for name in (*OURS, *PEERS):
+            known = [r for r in records if (r["size"], r["name"]) == (size, name)]
+            if known:
+                seconds = ", ".join(f"{r[size]:,}: {r['cpu_seconds']:.2f}" for r in known)
+                text = f"{size:8} {name:26} CPU s {seconds}; "
+                text += f"{size}^{slope(records, size, name, 'cpu_seconds'):.2f}; "
+                print(text + f"peak {known[-1]['peak_gb']:.2f} GB")
+
+
+def draw(records: list[Record], path: Path) -> None:
+    """CPU seconds against each size, log-log."""
+    from quadfeat.plotting.style import figure, plain_ticks, png, style_of, tidy
+
+    sizes = [size for size in SWEEPS if size != "threads"]
+    picture = figure(11, 4)
+    for panel, size in zip(picture.subplots(1, 3, sharey=True), sizes, strict=True):
+        for position, name in enumerate((*OURS, *PEERS)):
+            known = [r for r in records if (r["size"], r["name"]) == (size, name)]
+            if known:
+                colour, marker, line = style_of(name, position)
+                x = [r[size] for r in known]
+                y = [r["cpu_seconds"] for r in known]
+                panel.loglog(x, y, line, color=colour, marker=marker, label=name, markersize=5)
+        plain_ticks(panel.xaxis, np.array(SWEEPS[size], dtype=float))
+        tidy(panel)
+        panel.set_xlabel(size)
+    picture.axes[0].set_ylabel("CPU seconds of a fit")
+    picture.axes[0].legend(frameon=False, fontsize=8)
+    path.write_bytes(png(picture))
+
+
+PARTS = {"products": limit_records, "choosing": choice_records, "growth": growth_records}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a tenth of the rows: a look")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--out", type=Path, default=Path("build/fit_limits.jsonl"))
+    parser.add_argument("--job", type=json.loads, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.job:
+        name, *arguments = options.job
+        print(json.dumps(globals()[name](*arguments)))
+        return
+    records = [record for part in options.only for record in PARTS[part](options.quick)]
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text("".join(json.dumps(record) + "\n" for record in records))
+    if growth := [record for record in records if record["part"] == "growth"]:
+        report(growth)
+        draw(growth, options.out.with_suffix(".png"))
+
+
+if __name__ == "__main__":
+    main()
