@@ -61,9 +61,12 @@ accuracy: $(VENV)/dev.stamp
 training: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/training.py
 
-# Fits by non-uniform FFTs of up to 1e8 rows; ARGS=--quick takes a hundredth of the rows.
+# Fits by non-uniform FFTs of up to 1e8 rows, fits beside their products and beside peers, parts of
+# a fit on a cluster; ARGS=--quick takes fewer rows.
 scale: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/scale.py $(ARGS)
+	$(BIN)/python benchmarks/fit_limits.py $(ARGS)
+	$(BIN)/python benchmarks/cluster.py $(ARGS)
 
 # `make tables BEFORE=PYTHON` also runs the version that this interpreter has installed.
 tables: $(VENV)/dev.stamp

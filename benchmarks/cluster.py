@@ -120,6 +120,7 @@ def check(part: Record, n: int, workers: int) -> Record:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a tenth of the rows of the check")
     parser.add_argument("--columns", type=int, nargs="+", default=[1024, 4096])
     parser.add_argument("--rows", type=int, default=400_000, help="of the check")
     parser.add_argument("--workers", type=int, nargs="*", default=[1, 2, 4])
@@ -135,7 +136,8 @@ def main() -> None:
             one = expected(part, n, options.cores, 1e9 * options.gigabytes)
             all_ = expected(part, n, options.cores * options.machines, 1e9 * options.gigabytes)
             print(f"  {n:.0e} rows: 1 machine {one:,.0f} s, {options.machines} {all_:,.1f} s")
-    checks = [check(records[0], options.rows, workers) for workers in options.workers]
+    n = options.rows // 10 if options.quick else options.rows
+    checks = [check(records[0], n, workers) for workers in options.workers]
     for record in checks:
         print(record, flush=True)
     options.out.parent.mkdir(parents=True, exist_ok=True)

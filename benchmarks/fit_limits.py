@@ -93,7 +93,7 @@ def beside_products(columns: int, kind: str, quick: bool) -> Record:
     import quadfeat as qf
 
     dtype = np.dtype(kind)
-    n = max(2, int((2e10 if quick else 1.5e11) / columns**2 / BLOCK)) * BLOCK
+    n = max(8, int((2e10 if quick else 2e11) / columns**2 / BLOCK)) * BLOCK
     X, y = data(n, AXES, dtype)
     features = qf.QuasiRandomFourier(qf.Gaussian(GAMMA), n_components=columns, random_state=0)
     fitted = qf.QuasiRandomFourier(qf.Gaussian(GAMMA), n_components=columns, random_state=0).fit(X)
@@ -102,7 +102,7 @@ def beside_products(columns: int, kind: str, quick: bool) -> Record:
         "streamed": partial(streamed, fitted, X, y),
         "fit": partial(qf.KernelRegressor(features, alpha=1.0, verbose=False).fit, X, y),
     }
-    seconds = cpu_seconds(jobs, 3)
+    seconds = cpu_seconds(jobs, 2)
     return {"rows": n, "columns": columns, "dtype": kind, **seconds}
 
 
