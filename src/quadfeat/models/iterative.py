@@ -170,24 +170,24 @@ class IterativeRidge:
         word = isinstance(alpha, str)
         alphas = penalties(self._training.scale, np.float32) if word else np.atleast_1d(alpha)
         alphas = np.sort(alphas.astype(np.float64))
-        tried: list[Tried] = []
-        left_out = np.empty(0)
+        chosen, tried, left_out = 0, list[Tried](), np.empty(0)
 
-        def choose(projected: Projected) -> int:
-            nonlocal tried, left_out
+        def judge(projected: Projected) -> int:
+            """Score all alphas; what is solved next is the one below the best."""
+            nonlocal chosen, tried, left_out
             solutions = [self._predicted(projected.at(value)) for value in alphas]
-            chosen = len(alphas) // 2
-            if len(alphas) > 1 and self._space.size:
+            if len(alphas) > 1:
                 scores = np.array([self._score(each, score) for each in solutions])
                 value, tried = best(alphas, scores, _JUDGE)
                 chosen = int(np.flatnonzero(alphas == value)[0])
             left_out = solutions[chosen]
-            return chosen
+            # A smaller alpha needs more steps: the best one may just be the best that is solved.
+            return max((chosen if self._space.size else len(alphas) // 2) - 1, 0)
 
-        chosen = self._solved(self._training, near, alphas, choose, _CHOICE)[0]
+        self._solved(self._training, near, alphas, judge, _CHOICE)
         value = alphas[[chosen]]
         tolerance = _TOLERANCE[self._dtype.name]
-        _, y, gap = self._solved(self._whole, near, value, lambda _: 0, tolerance)
+        y, gap = self._solved(self._whole, near, value, lambda _: 0, tolerance)
         if gap > tolerance:
             warnings.warn(
                 f"the iterative solver stopped after {self._n_passes} passes; its objective is "
@@ -222,8 +222,8 @@ class IterativeRidge:
         alphas: Floats,
         choose: Callable[[Projected], int],
         tolerance: float,
-    ) -> tuple[int, Floats, float]:
-        """Extend the space until the chosen alpha is solved: its number, y (k, t), and the gap."""
+    ) -> tuple[Floats, float]:
+        """Extend the space until the chosen alpha is solved: y (k, t), and how far it is off."""
         energies: list[Floats] = []
         limit = self._n_passes + _MOST_PASSES // 2
         while True:
@@ -238,9 +238,9 @@ class IterativeRidge:
             energies.append(np.array([projected.energy(value) for value in alphas]))
             gap = self._gap(system, [each[chosen] for each in energies], residual, alpha)
             if gap <= tolerance or self._n_passes >= limit:
-                return chosen, y, gap
+                return y, gap
             if not self._grown(np.hstack([near(alpha, residual), residual]), solution):
-                return chosen, y, gap
+                return y, gap
 
     def _gap(
         self, system: IterativeSystem, energies: list[Floats], residual: Floats, alpha: float

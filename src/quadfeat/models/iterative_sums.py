@@ -7,8 +7,9 @@ that the equations of the training rows and those of all rows come from the same
 from __future__ import annotations
 
 import functools
+import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -35,12 +36,25 @@ class Marked:
 
     encode: Callable[[Block], tuple[Any, Any]]
     held_out: Keys
+    _known: dict[bytes, Any] = field(default_factory=dict, repr=False)  # marks of earlier passes
 
     def __call__(self, block: Block) -> tuple[Any, Any]:
         y, weight = self.encode(block)
-        keys = row_keys(block.X)
+        return np.column_stack([y, self._marks(block.X)]), weight
+
+    def _marks(self, X: Any) -> Any:
+        if not isinstance(X, np.ndarray):
+            return self._looked_up(X)
+        # Keys of rows take ten times as long as a digest of the block.
+        digest = hashlib.blake2b(np.ascontiguousarray(X).data, digest_size=16).digest()
+        if digest not in self._known:
+            self._known[digest] = self._looked_up(X)
+        return self._known[digest]
+
+    def _looked_up(self, X: Any) -> Any:
+        keys = row_keys(X)
         place = np.minimum(np.searchsorted(self.held_out, keys), len(self.held_out) - 1)
-        return np.column_stack([y, self.held_out[place] == keys]), weight
+        return self.held_out[place] == keys
 
 
 def _groups(Y: Matrix, weight: Floats | None) -> Iterator[tuple[int, Any, Floats]]:
