@@ -156,7 +156,7 @@ def test_auto_takes_it_where_the_matrix_is_large(monkeypatch):
 def test_it_warns_with_the_error_that_it_reached(monkeypatch):
     monkeypatch.setattr(iterative, "_MOST_PASSES", 8)
     X, y, _ = _data()
-    with pytest.warns(ConvergenceWarning, match="of its value above the minimum"):
+    with pytest.warns(ConvergenceWarning, match="above the minimum by about"):
         _both(X, y, alpha=1e-6)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -64,9 +64,9 @@ class KernelRegressor(RegressorMixin, KernelModel, LatticeModel, WideModel):
     solver : "auto", "products", "toeplitz" or "iterative"
         "iterative" is for many columns: the p x p matrix is never formed; block conjugate gradients
         read all rows 10 to 40 times instead. Up to about 3,000 rows are held out until alpha is
-        chosen by their error, and then used too. Stops where the objective is a relative 1e-3
-        (float32) or 1e-8 (float64) above its minimum. "auto" takes it above 8,192 columns, where
-        the matrix would take over half of the memory, or where it needs fewer operations.
+        chosen by their error, and then used too. Stops where the objective is above its minimum by
+        1e-2 (float32) or 1e-8 (float64) of the squared error. "auto" takes it above 8,192 columns,
+        where the matrix would take over half of the memory, or where it needs fewer operations.
         "toeplitz" is for an equispaced `DenseGrid` of up to 3 axes and needs finufft: sums are
         non-uniform FFTs, at a cost per row that hardly depends on p. Above 1,024 columns the system
         is solved by preconditioned conjugate gradients, to an error of 1e-8 in its norm, and of

@@ -105,9 +105,13 @@ def penalties(scale: float, dtype: Any) -> Floats:
 
 
 def best(
-    alphas: Floats, scores: Floats, judge: str, ends: tuple[float, float] | None = None
+    alphas: Floats,
+    scores: Floats,
+    judge: str,
+    ends: tuple[float, float] | None = None,
+    tie: float = _TIE,
 ) -> tuple[float, list[Tried]]:
-    """The largest alpha whose score is within a thousandth of the lowest, and all tried.
+    """The largest alpha whose score is within a share `tie` of the lowest, and all tried.
 
     Scores of the smallest alphas often differ by rounding only, which must not decide. `ends` are
     those of the grid, by default the smallest and largest of `alphas`.
@@ -121,6 +125,6 @@ def best(
         Tried("alpha", float(alpha), float(score), judge)
         for alpha, score in zip(alphas, scores, strict=True)
     ]
-    alpha = float(alphas[scores <= (1 + _TIE) * scores.min()].max())
+    alpha = float(alphas[scores <= (1 + tie) * scores.min()].max())
     chosen = next(trial for trial in tried if trial.value == alpha)
     return alpha, marked(tried, chosen, ends or (float(alphas.min()), float(alphas.max())))
