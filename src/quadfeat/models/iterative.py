@@ -38,7 +38,7 @@ _TOLERANCE = {"float32": 1e-2, "float64": 1e-8}
 _ROUNDING = {"float32": 1e-6, "float64": 1e-13}
 _BUFFER = 2**25  # bytes of features of held-out rows at a time
 _JUDGE = "held-out rows"
-_TIE = 0.01  # of scores: less than some thousand rows can tell, and a larger alpha needs fewer steps
+_TIE = 0.01  # of scores, which some thousand rows cannot tell; larger alphas need fewer steps
 
 
 @dataclass(frozen=True, eq=False)
