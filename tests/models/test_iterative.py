@@ -2,8 +2,11 @@
 
 import warnings
 
+import dask
+import dask.array as da
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import quadfeat as qf
@@ -91,6 +94,24 @@ def test_blocks_of_any_size_give_the_same_model(monkeypatch):
 
         # Both are within the tolerance of the minimum, whose noise is 0.1.
         assert model.fit(blocks).predict(X[:50]) == pytest.approx(whole, abs=1e-4)
+
+
+def test_partitions_of_a_cluster_give_the_same_model():
+    X, y, weight = _data(n=400, t=2)
+    model = qf.KernelRegressor(_map(60), alpha=0.1, solver="iterative", verbose=False)
+    whole = model.fit(X, y, weight).predict(X[:50])
+    parts = [da.from_array(part, chunks=(150, *part.shape[1:])) for part in (X, y, weight)]
+    with dask.config.set(scheduler="synchronous"):
+        assert model.fit(*parts).predict(X[:50]) == pytest.approx(whole, rel=1e-3, abs=1e-3)
+    assert model.solver_ == "iterative"
+
+
+def test_sparse_rows_give_the_same_model():
+    X, y, _ = _data(n=400)
+    X = np.where(X > 0.5, X, 0.0)
+    model = qf.KernelRegressor(_map(60), alpha=[0.1, 1.0], solver="iterative", verbose=False)
+    dense = model.fit(X, y).predict(X)
+    assert model.fit(sparse.csr_array(X), y).predict(X) == pytest.approx(dense, abs=1e-6)
 
 
 def test_a_space_that_starts_again_reaches_the_same_solution(monkeypatch):

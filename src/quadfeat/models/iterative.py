@@ -73,11 +73,11 @@ def which_held_out(X: Matrix) -> Any:
 
 
 class RowPreconditioner:
-    """(Z'Z + s I)^-1 for m rows Z that stand for all rows, by Woodbury's formula.
+    """About (Z'Z + s I)^-1 for m rows Z that stand for all rows, by Woodbury's formula.
 
     What the rows do not span has eigenvalues up to about trace / m; s = alpha + trace / (4 m) lies
-    among them. Without the second summand twice as many steps do not reach half the digits
-    (MNIST, 4096 columns). Of all rows it is exact, and s = alpha.
+    among them: after 14 steps the error was .003 instead of .28 with s = alpha (MNIST, 1536
+    columns). Of all rows s = alpha. A factor is used again for s within a factor of 2.
 
     Parameters
     ----------
@@ -90,12 +90,13 @@ class RowPreconditioner:
         sums.add(Z.T, np.empty((Z.shape[1], 0)))
         self._Z, self._cholesky = Z, InPlaceCholesky(sums.gram)
         self._more = 0.0 if every else float(self._cholesky.diagonal.sum()) / (4 * len(Z))
-        self._alpha, self._shift = -1.0, 1.0
+        self._shift = 0.0  # of the factor
 
     def __call__(self, alpha: float, vectors: Floats) -> Floats:
         """The matrix times vectors (p, t)."""
-        if alpha != self._alpha:
-            self._alpha, self._shift = alpha, factor_raised(self._cholesky, alpha + self._more)
+        wanted = alpha + self._more
+        if not self._shift / 2 < wanted < 2 * self._shift:
+            self._shift = factor_raised(self._cholesky, wanted)
         narrow, unit = narrowed(vectors, self._Z.dtype)
         inner = self._cholesky.solve(product(self._Z, narrow).astype(np.float64))
         back = product(self._Z.T, inner.astype(self._Z.dtype)) * unit
