@@ -279,6 +279,8 @@ PAIRS = {
     ("quadfeat", "EBM"): "5 within 2%, 2 better, 10x faster",
     ("quadfeat", "pyGAM"): "better and faster on all",
     ("quadfeat", "pyGAM, searched"): "",
+    ("quadfeat, smooth", "pyGAM"): "better and faster on all",
+    ("quadfeat, smooth", "pyGAM, searched"): "",
     ("quadfeat, order=1", "pyGAM"): "",
     ("quadfeat, order=1", "pyGAM, searched"): "",
 }

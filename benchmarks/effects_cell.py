@@ -20,6 +20,7 @@ from tables_cell import CLASSES, split
 Record = dict[str, Any]
 ROWS = 4000  # for training, at most: EBM takes minutes for more
 COLUMNS = 512
+SMOOTH_COLUMNS = 128
 
 
 def quadfeat(classes: bool, order: int = 2) -> Any:
@@ -32,6 +33,14 @@ def quadfeat(classes: bool, order: int = 2) -> Any:
 def main_effects(classes: bool) -> Any:
     """No pairs: the functions that pyGAM fits."""
     return quadfeat(classes, order=1)
+
+
+def smooth(classes: bool) -> Any:
+    """Smooth main effects: functions as those of pyGAM, by the quickest fit."""
+    import quadfeat as qf
+
+    features = qf.HermiteMercer(qf.Anova(order=1), n_components=SMOOTH_COLUMNS)
+    return qf.KernelClassifier(features) if classes else qf.KernelRegressor(features)
 
 
 def ebm(classes: bool) -> Any:
@@ -62,6 +71,7 @@ class SearchedGam:
 MODELS = {
     "quadfeat": quadfeat,
     "quadfeat, order=1": main_effects,
+    "quadfeat, smooth": smooth,
     "EBM": ebm,
     "pyGAM": pygam,
     "pyGAM, searched": SearchedGam,

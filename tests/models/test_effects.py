@@ -192,3 +192,46 @@ def test_effects_of_a_table_are_those_of_the_columns_that_its_encoder_makes(rng,
     np.testing.assert_allclose(total, model.predict(table), atol=1e-9)
     qf.save(model, tmp_path / "model.qf")
     np.testing.assert_array_equal(qf.load(tmp_path / "model.qf").effects(table), effects)
+
+
+def test_weights_of_rows_count_as_copies_for_effects(rows):
+    X, y = rows
+    weight = np.where(X[:, 0] > 0, 3, 1) * (X[:, 1] > -1)
+    every = np.repeat(np.arange(len(X)), weight)
+    weighted, copied = (qf.KernelRegressor(MAPS["dense"](_anova()), alpha=0.1) for _ in range(2))
+    weighted.fit(X, y, sample_weight=weight)
+    copied.fit(X[every], y[every])
+    np.testing.assert_allclose(weighted.effects(X), copied.effects(X), atol=1e-10)
+    np.testing.assert_allclose(weighted.effects_.shares, copied.effects_.shares, atol=1e-10)
+
+
+def test_the_order_of_columns_changes_no_effect(rows):
+    X, y = rows
+    order = np.array([2, 0, 3, 1])  # new column i is old column order[i]
+    place = np.argsort(order)
+    model = qf.KernelRegressor(MAPS["dense"](_anova()), alpha=0.1).fit(X, y)
+    kernel = qf.Anova(qf.Gaussian(0.5), [place[subset].tolist() for subset in SUBSETS])
+    moved = qf.KernelRegressor(MAPS["dense"](kernel), alpha=0.1).fit(X[:, order], y)
+    value, spread = model.effects(X, return_std=True)
+    others = moved.effects(X[:, order], return_std=True)
+    for i, subset in enumerate(SUBSETS):
+        j = moved.effects_.subsets.index(tuple(sorted(place[subset].tolist())))
+        np.testing.assert_allclose(others[0][:, j], value[:, i], atol=1e-9)
+        np.testing.assert_allclose(others[1][:, j], spread[:, i], atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_constant_and_repeated_columns_change_no_learned_effect(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(1500, 3))
+    y = np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=1500)
+    more = np.column_stack([X, np.full(1500, 7.0), X[:, 0], X[:, 1]])
+    kernel = qf.Anova(qf.Gaussian("learned"))
+    model, other = (
+        qf.KernelRegressor(qf.HermiteMercer(kernel, n_components=60)).fit(rows, y)
+        for rows in (X, more)
+    )
+    assert model.effects_.subsets == other.effects_.subsets == ((0,), (1,), (2,), (1, 2))
+    value, spread = model.effects(X, return_std=True)
+    # The search for length scales stops at likelihoods that are equal to 1e-7 per row.
+    assert (np.abs(other.effects(more) - value) < 0.5 * spread).mean() > 0.999

@@ -29,7 +29,7 @@ class SubsetRows:
     ranks : (d, n, k), of `rank_cosines`
     Y : (n, t), of mean 0 and deviation 1
     weight : (n,), of mean 1
-    varying : (d,) bool, which columns vary
+    distinct : (d,) bool, columns that vary and repeat none before them
     """
 
     basis: CosineBasis
@@ -37,7 +37,7 @@ class SubsetRows:
     ranks: Floats
     Y: Floats
     weight: Floats
-    varying: Mask
+    distinct: Mask
 
     @classmethod
     def of(cls, X: Floats, Y: Floats, weight: Floats) -> SubsetRows:
@@ -45,8 +45,10 @@ class SubsetRows:
         X, Y, weight = X[:SUBSET_ROWS], Y[:SUBSET_ROWS], weight[:SUBSET_ROWS]
         basis, spread = CosineBasis.of(X), Y.std(axis=0)
         Y = (Y - np.average(Y, axis=0, weights=weight)) / np.where(spread > 0, spread, 1.0)
-        varying = np.ptp(X, axis=0) > 1e-12 * np.abs(X).max(axis=0, initial=0.0)
-        return cls(basis, basis.columns(X), rank_cosines(X), Y, weight / weight.mean(), varying)
+        first = {column.tobytes(): i for i, column in reversed(list(enumerate(X.T)))}
+        distinct = np.isin(np.arange(X.shape[1]), list(first.values()))
+        distinct &= np.ptp(X, axis=0) > 1e-12 * np.abs(X).max(axis=0, initial=0.0)
+        return cls(basis, basis.columns(X), rank_cosines(X), Y, weight / weight.mean(), distinct)
 
     @property
     def few(self) -> bool:

@@ -96,7 +96,7 @@ def learn_subsets(base: Any, rows: SubsetRows, *, order: int, tied: bool | None)
         counts[subset] = counts.get(subset, 0) + 1
     most = [subset for subset, count in counts.items() if 2 * count > RESAMPLES]
     # A target that no subset explains still needs a kernel: the main effects of all columns.
-    taken = closure(most) or [(i,) for i in np.flatnonzero(rows.varying).tolist()]
+    taken = closure(most) or [(i,) for i in np.flatnonzero(rows.distinct).tolist()]
     weights, inverse = _weights_and_lengths(prior, rows, taken, start)
     shares = tuple(counts.get(subset, 0) / RESAMPLES for subset in taken)
     return LearnedSubsets(tuple(taken), weights, inverse, shares, float(np.mean(errors)), n)
@@ -176,6 +176,7 @@ class _Resample:
                 known,
                 passed_by_chance=chance,
             )
+            passed = [each for each in passed if self._rows.distinct[list(each.subset)].all()]
             if passed:
                 most = len(self._rows.ranks) if size == 1 else _ADDED
                 return [each.subset for each in passed[:most]]

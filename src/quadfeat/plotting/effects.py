@@ -219,19 +219,14 @@ def _label(set_ticks: Any, place: Floats, labels: Sequence[str]) -> None:
 
 
 def _draw_map(ax: Any, record: dict[str, Any], scale: str) -> None:
-    from matplotlib.ticker import MaxNLocator
-
     x, y = record["x"], record["y"]
     value = np.ma.masked_where(~record["seen"], record["value"])
     # Cells with few rows, at the edge, may be far off: they do not set the colours.
-    low, high = np.quantile(value.compressed(), [0.02, 0.98]) if value.count() else (0.0, 1.0)
-    # Lightness rises with the effect, so that grey print is enough; lines tell the values.
-    mesh = ax.pcolormesh(x, y, value, cmap="cividis", vmin=low, vmax=high, shading="nearest")
-    named = record["x_labels"] or record["y_labels"]
-    if not named and high > low:
-        levels = MaxNLocator(4).tick_values(low, high)
-        lines = ax.contour(x, y, value, levels, colors="white", linewidths=0.7, linestyles="-")
-        ax.clabel(lines, fontsize=6.5, fmt="%.2g")
+    most = float(np.quantile(np.abs(value.compressed()), 0.95)) if value.count() else 1.0
+    # Red rises, blue lowers and white is 0; grey is where there are no rows.
+    ax.set_facecolor("#dddddd")
+    colours = {"cmap": "RdBu_r", "vmin": -most, "vmax": most}
+    mesh = ax.pcolormesh(x, y, value, shading="nearest", **colours)
     bar = ax.figure.colorbar(mesh, ax=ax, pad=0.02, extend="both")
     bar.set_label(scale, fontsize=8)
     bar.ax.tick_params(labelsize=7.5)
