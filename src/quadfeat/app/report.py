@@ -36,7 +36,7 @@ def report_of_fit(
     score : function of predictions for the held-out rows
     """
     curve = learning_curve(model, sample, test, summary.n_train, score)
-    usual = usual_residual(model, sample)
+    usual = usual_residual(model, test)  # training rows are nearer: the map is made of some
     widths = width_curve(model, sample, test, score)
     summary = replace(summary, learning=curve, widths=widths, usual_residual=usual)
     names = [name for name, share in summary.importances if share > 0]

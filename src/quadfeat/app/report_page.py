@@ -40,7 +40,7 @@ def page(summary: FitSummary | None, study: Study, model: Any, command: str) -> 
         *_quality(study),
         _importances(summary, model),
         curves(study),
-        _unlike(study),
+        _unlike(summary, study),
         _map(study, model),
         _columns(summary, model),
         _usage(summary, command),
@@ -254,14 +254,17 @@ def importances(summary: FitSummary | None, model: Any) -> tuple[tuple[str, floa
     return tuple((str(names[i]), float(shares[i])) for i in order)
 
 
-def _unlike(study: Study) -> str:
+def _unlike(summary: FitSummary | None, study: Study) -> str:
     title, found = "Rows unlike the training data", study.unlike
     if "why" in found:
         return section("unlike", title, paragraph(found["why"], "note"))
+    residual = f"residual of the feature map above {found['usual']:.2g}"
     text = (
-        f"{found['share']:.1%} of the rows are further from the training rows than 99% of those "
-        f"are (residual of the feature map above {found['usual']:.2g})."
+        f"{found['share']:.1%} of the rows are further from the training rows than 99% of the rows "
+        f"that were held out ({residual})."
     )
+    if summary is not None and _same_rows(summary, study):
+        text = f"The furthest from the training rows; 99% are nearer than these ({residual})."
     head = [*found["names"], "seen", "predicted", "residual"]
     numbers = range(len(head) - 3, len(head))
     rows = [[cut(cell, _CELL) for cell in row] for row in found["rows"]]

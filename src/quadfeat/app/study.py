@@ -23,7 +23,8 @@ _MOST_CLASSES = 10
 _DEVIATION_ROWS = 5000  # rows whose deviations and residuals are computed, at most
 _MAP_ROWS = 1000
 _UNLIKE = 5  # rows listed
-_USUAL = 0.99  # share of training rows whose residual counts as usual
+_USUAL = 0.99  # share of held-out rows whose residual counts as usual
+_UNLIKE_COLUMNS = 3  # that are listed of these rows
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def study(
     ----------
     rows : str, which rows these are, for the page
     names : columns from the most important one on
-    usual : the residual of the map that 99% of training rows are below, or None if not known
+    usual : the residual of the map that 99% of held-out rows are below, or None if not known
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -200,7 +201,7 @@ def _map(model: Any, block: RowBlock) -> dict[str, Any]:
 
 
 def usual_residual(model: Any, block: RowBlock) -> float | None:
-    """The residual, relative to k(0), that 99% of training rows are below; None if it has none."""
+    """The residual, relative to k(0), that 99% of rows are below; None if the map has none."""
     residuals = _residuals(model, block.at(_drawn(block, _DEVIATION_ROWS)))
     return None if residuals is None else float(np.quantile(residuals, _USUAL))
 
@@ -227,20 +228,24 @@ def _unlike(
         }
     if usual is None:
         return {
-            "why": "What is usual for training rows was not stored beside the model; quadfeat fit "
-            "stores it in the .json file."
+            "why": "What is usual was not stored beside the model; quadfeat fit stores it in the "
+            ".json file."
         }
     order = np.argsort(-residuals, kind="stable")[:_UNLIKE]
     order = order[residuals[order] > usual]
     table = None if sparse.issparse(block.X) else frame(block.X)
-    shown = [] if table is None else [position_of(table.names, name) for name in names[:4]]
+    shown = (
+        []
+        if table is None
+        else [position_of(table.names, name) for name in names[:_UNLIKE_COLUMNS]]
+    )
     columns = [] if table is None else [table.column(table.names[i]).at(order) for i in shown]
     classes = getattr(model, "classes_", None)
     guess = predicted if classes is None else classes[np.argmax(predicted, axis=1)]
     return {
         "share": float(np.mean(residuals > usual)),
         "usual": usual,
-        "names": list(names[:4]) if table is not None else [],
+        "names": list(names[:_UNLIKE_COLUMNS]) if table is not None else [],
         "rows": [
             [_shown(column, i) for column in columns]
             + [_plain(block.y[row]), _plain(guess[row]), f"{residuals[row]:.2g}"]

@@ -47,7 +47,7 @@ class FitSummary:
     fingerprint : str, of the rows, by which `quadfeat report` knows the file again
     learning : (rows, score) of refits on fewer rows; empty if not measured
     widths : (columns of features, score) of refits on the same rows; empty if not measured
-    usual_residual : the residual of the map that 99% of training rows are below, or None
+    usual_residual : the residual of the map that 99% of held-out rows are below, or None
     """
 
     data: str
@@ -152,10 +152,12 @@ class FitSummary:
         if more:
             numbers = ", ".join(f"{name} {value:.4g}" for name, value in more.items())
             out.append(f"of quadfeat also: {numbers}")
-        if self.importances:
+        left_out = {each.name for each in dropped}
+        shown = [each for each in self.importances if each[0] not in left_out][:_SHOWN]
+        if shown:
             out += ["", "what matters"]
-            width = max(len(name) for name, _ in self.importances[:_SHOWN])
-            for name, share in self.importances[:_SHOWN]:
+            width = max(len(name) for name, _ in shown)
+            for name, share in shown:
                 out.append(f"  {name:<{width}} {share:>5.0%} {'#' * round(30 * share)}")
         out += ["", f"kernel    {self.kernel}"]
         scaled = ", numbers scaled" if self.scaled else ""
