@@ -271,7 +271,7 @@ def test_what_rounding_adds_to_the_certificate_of_landmarks_is_no_more_than_it_m
 
 
 @pytest.mark.parametrize("name", ["dense", "dense-laplacian", "sparse", "polynomially-exact"])
-@pytest.mark.parametrize("size", [1e20, 1e100, 1e150, 1e151, 1e300])
+@pytest.mark.parametrize("size", [1e20, 1e150, 1e151, 1e300])
 def test_a_huge_region_is_refused_in_words(name, size, monkeypatch):
     """Without an overflow on the way, whose warning is an error here."""
     cover = covering.cover_bound
