@@ -9,7 +9,7 @@ from scipy import linalg
 
 from .._typing import Floats
 
-_DEPENDENT = 1e-3  # a direction is dropped if less of it is left outside of the space
+_DEPENDENT = 1e-8  # a direction is dropped if no more of it is left outside of the space
 
 
 class Space:
@@ -65,8 +65,7 @@ class Space:
         for _ in range(2):
             directions = directions - self.vectors @ (self.vectors.T @ directions)
             basis, triangle, _ = linalg.qr(directions, mode="economic", pivoting=True)
-            kept = np.abs(triangle.diagonal()) > _DEPENDENT * min(1.0, float(_first(triangle)))
-            directions = basis[:, kept]
+            directions = basis[:, np.abs(triangle.diagonal()) > _DEPENDENT]
         return np.asarray(directions.astype(dtype).astype(np.float64))
 
     def extend(self, vectors: Floats, images: Floats) -> None:
@@ -85,10 +84,6 @@ class Space:
         self.images = self.images @ basis
         self.overlap = basis.T @ self.overlap @ basis
         self.grams = basis.T @ self.grams @ basis
-
-
-def _first(triangle: Floats) -> Any:
-    return np.abs(triangle[0, 0]) if triangle.size else 1.0
 
 
 def _bordered(square: Floats, columns: Floats, old: int) -> Floats:
