@@ -107,6 +107,7 @@ class Report:
         )
 
 
+CLOSE = 1.2  # times the least error, within which the cheapest map wins
 _CLEARLY = 0.9  # costs and errors are estimates: less than this share of another is clearly less
 
 
@@ -142,7 +143,7 @@ def choose(trials: list[Trial], criterion: str, rows: str, data_dependent: set[s
         possible = [trial for trial in possible if trial.typical <= most]
     best = min(possible, key=error)
     least = error(best)
-    close = [trial for trial in possible if error(trial) <= 1.2 * least]
+    close = [trial for trial in possible if error(trial) <= CLOSE * least]
     cheapest = min(close, key=lambda trial: (trial.cost, trial.columns))
     if cheapest.cost <= _CLEARLY * best.cost:
         reason = (
