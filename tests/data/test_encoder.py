@@ -353,6 +353,10 @@ WRONG = {
     "no text column": (fit(text_columns=0), "text_columns must"),
     "one fold": (fit(n_folds=1), "n_folds must be at least 2"),
     "no fold": (fit(n_folds=0), "n_folds must"),
+    "a huge number": (
+        lambda: qf.TableEncoder().fit(pd.DataFrame({"a": [10**400, 1, 2]})),
+        "'a' has whole numbers beyond 1e308.*divide",
+    ),
     "text treatment": (fit(text="embed"), "text must be one of 'hash', 'refuse'"),
     "task": (fit(task="ranking"), "task must be one of"),
     "kinds as a list": (fit(columns=["a"]), "columns must be a dict such as"),

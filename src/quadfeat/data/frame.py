@@ -257,7 +257,13 @@ def _of_objects(name: str, values: Any) -> Column:
     if kinds <= {"boolean"}:
         return Column("boolean", np.array([np.nan if _gap(v) else float(v) for v in items]))
     if kinds <= {"number", "boolean"}:
-        return _numbers(name, np.array([np.nan if _gap(v) else float(v) for v in items]))
+        try:
+            return _numbers(name, np.array([np.nan if _gap(v) else float(v) for v in items]))
+        except OverflowError:
+            raise ValueError(
+                f"column {name!r} has whole numbers beyond 1e308, the largest there are; divide "
+                f"them, or give them as text"
+            ) from None
     if kinds == {"date"}:
         dates = [np.datetime64("NaT") if _gap(v) else _date(v) for v in items]
         return Column("date", np.array(dates, dtype="datetime64[us]"))
