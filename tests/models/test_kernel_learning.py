@@ -99,7 +99,7 @@ def test_other_families_learn_one_scale_only_where_columns_are_not_told_apart(to
             assert "Laplacian, a scale per column" in names
 
 
-def judged_as(rng, few, many):
+def judged_as(rng, few, many, otherwise=1.0):
     """The table of kernels that have these errors with few and many columns, and those judged."""
     X = rng.normal(size=(400, 2))
     sample, asked = Sample(X, np.sin(3 * X[:, :1]), np.ones(400), counts=False), []
@@ -112,7 +112,7 @@ def judged_as(rng, few, many):
             def errors(self, kernel, columns):
                 name = names.get(id(kernel))
                 asked.append((name, columns))
-                error = (few if columns == 256 else many).get(name, 1.0)
+                error = few.get(name, 1.0) if columns == 256 else many.get(name, otherwise)
                 return np.full(len(self.weight), 10.0 if name is None else error)
 
         _, tried = _judged(found, sample, Told(qf.KernelFeatures(), sample, 200, lambda: None))
@@ -127,6 +127,13 @@ def test_kernels_far_behind_with_few_columns_are_not_judged_with_many(error, hop
     row = next(each for each in tried if each.value == name)
     assert not row.chosen and row.judge.endswith("256 columns") is hopeless
     assert row.score == (error if hopeless else 2.0)
+
+
+@pytest.mark.parametrize(("error", "best"), [(1.6, "one scale"), (1.4, "a scale per column")])
+def test_kernels_far_behind_are_judged_if_the_best_fails_with_many_columns(error, best, rng):
+    name = "Gaussian, one scale"
+    tried, _ = judged_as(rng, few={name: 2.0}, many={name: 1.2}, otherwise=error)
+    assert next(each.value for each in tried if each.chosen) == f"Gaussian, {best}"
 
 
 @pytest.mark.parametrize(("behind", "best"), [(1.0005, "Gaussian"), (1.002, "Matern 2.5")])

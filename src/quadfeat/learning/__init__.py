@@ -6,8 +6,8 @@
 - `given`: the numbers of a kernel whose parameters say "tuned" or "learned"
 - `subsets`: the subsets of an ANOVA kernel, its weights and length scales; `screen` finds
   candidates, `cosine_basis` makes kernels of few columns ridge regressions, `subset_rows` has their
-  sums over rows, `subset_prior` the most likely weights and length scales, `pruning` leaves out what
-  validation rows do not need
+  sums over rows, `subset_prior` the most likely weights and length scales, `pruning` leaves out
+  what validation rows do not need
 - `families`: how well a kernel predicts rows that are left out, to compare families by
 - `unrestricted`: what a kernel of all columns at once explains, for comparison
 - `targets`: targets of a map as columns of numbers

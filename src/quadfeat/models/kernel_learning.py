@@ -223,6 +223,11 @@ def _judged(found: list[Contender], sample: Sample, judge: _Judge) -> tuple[Kern
         if start is finals[best]:  # no less simple
             better = judge.mean(errors[-1]) < judge.mean(errors[best])
         best = len(finals) - 1 if better else best
+    if judge.mean(errors[best]) > most:  # it is hopeless with many columns: the others may not be
+        finals, hopeless = finals + hopeless, []
+        for each in finals[len(errors) :]:
+            errors.append(judge.errors(each.kernel, _COLUMNS))
+            best = len(errors) - 1 if judge.is_clearly_lower(errors[-1], errors[best]) else best
     text = f"squared error of {len(judge.weight)} validation rows"
     tried = _table(finals, [judge.mean(each) for each in errors], best, text)
     text_of_few = f"{text}, {_FEW_COLUMNS} columns"
