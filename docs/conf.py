@@ -70,6 +70,7 @@ sphinx_gallery_conf = {
     "reset_modules": ("matplotlib", "pictures.style"),
     "image_scrapers": ("matplotlib",),
     "matplotlib_animations": False,
+    "capture_repr": (),  # what is printed is shown; the last value of a block is not
     "plot_gallery": "True",
 }
 
