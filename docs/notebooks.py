@@ -19,7 +19,8 @@ def main() -> None:
         began = time.perf_counter()
         notebook = nbformat.read(path, as_version=4)
         with tempfile.TemporaryDirectory() as folder:
-            NotebookClient(notebook, resources={"metadata": {"path": folder}}).execute()
+            place = {"metadata": {"path": folder}}
+            NotebookClient(notebook, resources=place, startup_timeout=600).execute()
         outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
         pictures = sum("image/png" in output.get("data", {}) for output in outputs)
         if not pictures:
