@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import math
 import os
 import platform
 import subprocess
@@ -21,8 +22,8 @@ from typing import Any
 from .table import HEADER, RECORDS, ROOT, Effort, Row, line, read, write
 
 # The slowest first, so that two at a time end together.
-QUICK = ("files", "numerics")
-FULL = QUICK
+QUICK = ("bad_input", "files", "numerics", "determinism")
+FULL = (*QUICK, "mutants")
 
 
 def child(name: str, effort: Effort) -> None:
@@ -39,7 +40,7 @@ def child(name: str, effort: Effort) -> None:
 def rows(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     """The rows of one check, run in a process of its own; a crash is a row that failed."""
     command = [sys.executable, "-m", __package__, "--child", name, "--seed", str(options.seed)]
-    command += ["--quick"] * options.quick
+    command += ["--quick"] * options.quick + ["--minutes", str(options.minutes)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     found = [json.loads(each) for each in done.stdout.splitlines() if each.startswith("{")]
     if done.returncode:
@@ -76,13 +77,15 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="a minute instead of hours")
     parser.add_argument("--only", nargs="+", choices=FULL, metavar="CHECK", help=", ".join(FULL))
     parser.add_argument("--jobs", type=int, default=2, help="checks at a time")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="of each long row")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help="default: docs/testing.jsonl, if not quick")
     parser.add_argument("--child", choices=FULL, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
         with tempfile.TemporaryDirectory() as folder:
-            child(options.child, Effort(options.quick, options.seed, Path(folder)))
+            effort = Effort(options.quick, options.seed, Path(folder), options.minutes)
+            child(options.child, effort)
             os.chdir(ROOT)
         return 0
     out = options.out or (None if options.quick else RECORDS)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,15 @@ class Effort:
     quick: bool
     seed: int
     folder: Path  # empty, and removed afterwards
+    minutes: float = math.inf  # after which a row that takes long ends with what it has tried
+
+    def times(self, quick: int, full: int) -> Iterator[int]:
+        """0, 1, ... up to what `of` says, or until the minutes are over."""
+        end = time.monotonic() + 60 * self.minutes
+        for i in range(self.of(quick, full)):
+            if time.monotonic() > end:
+                return
+            yield i
 
     def of(self, quick: int, full: int) -> int:
         return quick if self.quick else full

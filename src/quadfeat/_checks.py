@@ -7,7 +7,7 @@ import functools
 import inspect
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -107,6 +107,25 @@ def check_seed(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be from 0 to 2**32 - 1, got {value!r}")
 
 
+def check_path(name: str, value: Any) -> Path:
+    """`value` as a path; an error if the system could not have a file of that name."""
+    if not isinstance(value, str | os.PathLike) or isinstance(os.fspath(value), bytes):
+        raise TypeError(f"{name} must be a path such as 'model.qf', got {value!r}")
+    path = Path(value)
+    if not path.name or "\0" in path.name:
+        raise ValueError(f"{name} must name a file, such as 'model.qf', got {value!r}")
+    return path
+
+
+def check_records(name: str, value: Any) -> list[dict[str, Any]]:
+    """`value` as a list of dicts; an error if it is anything else."""
+    several = isinstance(value, Iterable) and not isinstance(value, np.ndarray)
+    records = list(value) if several else [value]
+    if not all(isinstance(record, dict) for record in records):
+        raise TypeError(f"{name} must be a list of dicts, one per point, got {value!r}")
+    return records
+
+
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """`value` if it is one of `choices`; an error that lists them if not."""
     if not isinstance(value, str) or value not in choices:
@@ -122,6 +141,14 @@ def check_positive(name: str, value: Any, *, example: str = "1.0") -> float:
 def check_not_negative(name: str, value: Any, *, example: str = "1.0") -> float:
     """`value` as a float; an error if it is not a finite number of at least 0."""
     return _number(name, value, "non-negative", example, lambda number: 0 <= number < np.inf)
+
+
+def check_share(name: str, value: Any, *, example: str) -> float:
+    """`value` as a float; an error if it is not a number between 0 and 1, both left out."""
+    share = check_positive(name, value, example=example)
+    if share >= 1:
+        raise ValueError(f"{name} must be between 0 and 1, got {value!r}; {example} is usual")
+    return share
 
 
 def _number(
@@ -208,6 +235,16 @@ def validated(estimator: Any, *data: Any, gaps: str, **rules: Any) -> Any:
         if not str(error).startswith("Input X contains NaN"):
             raise
         raise ValueError(f"Input X contains NaN, and {gaps}") from None
+
+
+@contextlib.contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Let an error that is raised inside begin with the name of the argument that it is about."""
+    try:
+        yield
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{name}: {error}") from None
 
 
 def check_plain(name: str, values: Any, *, dates: bool = False) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import clone
 
+from ._checks import check_count, check_seed
 from ._typing import Floats
 from .kernels.base import Kernel
 from .kernels.composite import ProductAxis
@@ -30,6 +31,10 @@ def check_kernel(kernel: Kernel, *, n_features: int = 2, random_state: int = 0) 
     >>> import quadfeat as qf
     >>> check_kernel(qf.Gaussian(0.3), n_features=3)
     """
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"kernel must be a Kernel such as Gaussian(0.5), got {kernel!r}")
+    check_count("n_features", n_features, maximum=1000, example=2)
+    check_seed("random_state", random_state)
     rng = np.random.default_rng(random_state)
     X = rng.normal(size=(40, n_features))
     resolved = clone(kernel).resolve(X)

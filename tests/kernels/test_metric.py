@@ -87,7 +87,7 @@ def test_a_metric_is_printed_on_one_line_and_a_large_one_by_its_shape():
         (np.ones(4), ValueError, r"shape \(4,\); np.diag\(metric\)"),
         (np.ones((1, 2, 4)), ValueError, r"2-D .* \(1, 2, 4\)"),
         (np.ones((0, 4)), ValueError, r"\(0, 4\)"),
-        (2.0, ValueError, r"2-D .* \(\)"),
+        (2.0, ValueError, r"2-D .* got 2\.0"),
         (np.full((2, 4), np.nan), ValueError, "metric must hold finite numbers.*nan"),
         (np.full((2, 4), np.inf), ValueError, "metric must hold finite numbers.*inf"),
         (np.zeros((2, 4)), ValueError, "metric must not be all zero"),

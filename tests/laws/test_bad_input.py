@@ -172,3 +172,70 @@ def test_a_narrow_exact_rule_warns_with_the_width_that_would_do():
 def test_sparse_grids_warn_above_five_axes():
     with pytest.warns(UserWarning, match="ReweightedGrid"):
         qf.SparseGrid().fit(np.random.default_rng(0).normal(size=(10, 6)))
+
+
+FITTED = qf.RandomFourier(qf.Gaussian(0.5), n_components=8, random_state=0).fit(X)
+MODEL = qf.KernelRegressor(FITTED, alpha=1.0)
+BAD_CALLS = [
+    # what is called, error, what the message must say
+    (lambda: FITTED.error(X, n_pairs=10**9), ValueError, "n_pairs.*100,000,000"),
+    (lambda: FITTED.error(X, confidence="a"), TypeError, "confidence.*0.95.*'a'"),
+    (lambda: FITTED.error(X, confidence=10**400), ValueError, "confidence.*1000"),
+    (lambda: FITTED.error(X, X[:, :2]), ValueError, "^Y: .*2 features"),
+    (lambda: FITTED.approximate_kernel(X, np.full(X.shape, np.nan)), ValueError, "^Y: .*NaN"),
+    (lambda: FITTED.gradient(X, "a"), TypeError, "coefficients.*'a'"),
+    (lambda: qf.DenseGrid.for_tolerance(None, 0.1, 1.0), TypeError, "kernel.*Gaussian.*None"),
+    (
+        lambda: qf.DenseGrid.for_tolerance(qf.Gaussian(1.0), 0.1, 1.0, n_features=-1),
+        ValueError,
+        "n_features.*-1",
+    ),
+    (lambda: qf.rules.gauss_hermite(10**9), ValueError, "n must be at most 100,000"),
+    (lambda: qf.rules.gauss_hermite(2.5), TypeError, "n must be a whole number.*2.5"),
+    (lambda: qf.rules.equispaced(None, 3, 0.5), TypeError, "density.*None"),
+    (lambda: qf.rules.equispaced(np.exp, 3, -1.0), ValueError, "step.*-1.0"),
+    (lambda: qf.save(None, "a.qf"), TypeError, "estimator.*None"),
+    (lambda: qf.save(FITTED, None), TypeError, "path.*'model.qf'.*None"),
+    (lambda: qf.load("\0"), ValueError, "path must name a file"),
+    (lambda: MODEL.fit(X, X[:, 0], sample_weight="a"), ValueError, "^sample_weight"),
+    (lambda: MODEL.fit(X, X[:, 0], sample_weight=10**400), ValueError, "^sample_weight"),
+    (lambda: MODEL.fit(X, X[:, 0]).predict(X, return_std=[]), TypeError, "return_std.*True or"),
+    (
+        lambda: qf.KernelRegressor(FITTED, verbose=np.zeros(0)).fit(X, X[:, 0]),
+        TypeError,
+        "verbose.*True or False",
+    ),
+    (
+        lambda: qf.KernelRegressor(FITTED, checkpoint="\0").fit(X, X[:, 0]),
+        ValueError,
+        "checkpoint must name a file",
+    ),
+    (
+        lambda: qf.KernelClassifier(FITTED).partial_fit(X, X[:, 0] > 0, classes=[]),
+        ValueError,
+        r"classes.*\[\].*at least 2",
+    ),
+    (lambda: qf.Matern(1.5, 1.0, product=np.zeros(0)).resolve(X), TypeError, "product.*True or"),
+    (lambda: qf.Gaussian(1.0, metric=-1).resolve(X), ValueError, "metric.*got -1"),
+    (lambda: qf.Smoothed(qf.Laplacian(1.0), 1e-320).resolve(X), ValueError, "width.*1e-320"),
+    (lambda: FITTED.set_params(kernel=qf.Spectral(int)).fit(X), TypeError, "density.*int"),
+    (lambda: qf.Landmarks(points=10**400).fit(X), ValueError, "^points"),
+    (
+        lambda: qf.TableEncoder(n_folds=10**400).fit(X, X[:, 0]),
+        ValueError,
+        "n_folds.*at most",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), BAD_CALLS)
+def test_a_call_says_which_argument_is_wrong(call, error, message):
+    with pytest.raises(error, match=f"(?s){message}"):
+        call()
+
+
+def test_blocks_of_a_transform_leave_blas_as_it_was():
+    """And are evaluated as `transform` does it: a projection has the same bits in equal blocks."""
+    rows = np.random.default_rng(0).normal(size=(150, 4))
+    fitted = qf.HermiteMercer(n_components=32, compress=True).fit(rows)
+    assert np.array_equal(next(fitted.transform_blocks(rows, 150)), fitted.transform(rows))

@@ -29,7 +29,7 @@ _DTYPES = ("float64", "float32", "int64", "int32", "uint8", "bool", "complex128"
 
 def mutate(whole: bytes, rng: np.random.Generator) -> bytes:
     """One damaged version of a file."""
-    return _bytes(whole, rng) if rng.random() < 0.3 else _structure(whole, rng)
+    return mutate_bytes(whole, rng) if rng.random() < 0.3 else _structure(whole, rng)
 
 
 def outcome(path, seconds: float = 0.1) -> str:
@@ -62,7 +62,7 @@ def _used(loaded) -> str:
     return "loaded"
 
 
-def _bytes(whole: bytes, rng) -> bytes:
+def mutate_bytes(whole: bytes, rng) -> bytes:
     damaged = bytearray(whole)
     i, j = sorted(int(v) for v in rng.integers(len(whole), size=2))
     kind = rng.integers(6)

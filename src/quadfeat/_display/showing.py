@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from .._checks import check_flag
 from .progress import Steps, here
 from .screens import Screen, State, open_screen
 
@@ -49,7 +50,9 @@ def shown(method: Callable[..., _Result]) -> Callable[..., _Result]:
 
     @functools.wraps(method)
     def wrapped(self: Any, *args: Any, **options: Any) -> _Result:
-        with showing(type(self).__name__, verbose=bool(getattr(self, "verbose", True))):
+        with showing(
+            type(self).__name__, verbose=check_flag("verbose", getattr(self, "verbose", True))
+        ):
             return method(self, *args, **options)
 
     return wrapped

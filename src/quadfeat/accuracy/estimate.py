@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from .._checks import check_share
 from .._display.html import card, note, number, table
 from .._typing import Axes
 
@@ -135,8 +136,7 @@ def estimate(
     n, risk = len(size), 1.0 - confidence
     if n < 2 or not np.isfinite(size).all():
         raise ValueError(f"errors must be at least 2 finite numbers, got {n}")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, got {confidence}; 0.95 is usual")
+    check_share("confidence", confidence, example="0.95")
     if not size[-1] <= bound * (1 + 1e-12):
         raise ValueError(f"an error of {size[-1]:.3g} exceeds bound={bound:.3g}, which is none")
     square = size**2

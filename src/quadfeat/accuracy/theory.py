@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from scipy import optimize
 
-from .._checks import check_count, check_positive
+from .._checks import check_count, check_flag, check_positive, check_share
 
 
 def polynomially_exact(degree: int, *, subgaussian: float, diameter: float) -> float:
@@ -45,10 +45,10 @@ def gauss_grid(n_points: int, *, subgaussian: float, diameter: float, normal: bo
     orthogonal polynomial, which is at most E w^2L; errors of the axes add up, and
     sum_i |u_i|^2L <= M^2L. Vacuous unless 2L > e b^2 M^2 or so.
     """
-    check_count("n_points", n_points)
+    check_count("n_points", n_points, maximum=10**100)
     _check_spread(subgaussian=subgaussian, diameter=diameter)
     square = (subgaussian * diameter) ** 2
-    if normal:
+    if check_flag("normal", normal):
         log_ratio = lgamma(n_points + 1) - lgamma(2 * n_points + 1)
         return _exp(n_points * _log(square) + log_ratio)
     return _exp(n_points * _log(e * square / (2 * n_points)))
@@ -68,10 +68,10 @@ def sparse_grid(
     the difference of two levels is at most 3 (e b^2 u^2 / 2c)^c for every u. `sharp` keeps that
     constant: 2^d (3 e b^2 M^2 / A)^A where A >= 6 e b^2 M^2. Dao, De Sa, Re (2017).
     """
-    check_count("level", level, minimum=0)
-    check_count("d", d)
+    check_count("level", level, minimum=0, maximum=10**100)
+    check_count("d", d, maximum=_MOST)
     _check_spread(subgaussian=subgaussian, diameter=diameter)
-    constant = 3 if sharp else 12
+    constant = 3 if check_flag("sharp", sharp) else 12
     scale = constant * e * (subgaussian * diameter) ** 2
     if level < 1 or level < 2 * scale:
         return inf
@@ -85,7 +85,7 @@ def anova(degree: int, *, busiest: int, subgaussian: float, diameter: float) -> 
     for each subset. The m errors grow like |u_S|^R <= |u_S|^2 M^(R-2), and the |u_S|^2 add up to
     at most Delta M^2, not m M^2. Divide by m for an error relative to k(0). Dao, De Sa, Re (2017).
     """
-    check_count("busiest", busiest)
+    check_count("busiest", busiest, maximum=_MOST)
     return busiest * polynomially_exact(degree, subgaussian=subgaussian, diameter=diameter)
 
 
@@ -109,7 +109,7 @@ def polynomially_exact_samples(
     """
     _check_target(eps, d=d)
     check_positive("beta", beta)
-    _check_spread(subgaussian=subgaussian, diameter=diameter)
+    _check_spread(1 / _LARGEST, subgaussian=subgaussian, diameter=diameter)
     square = (subgaussian * diameter) ** 2
     best = _best_gamma(lambda g: _exp(2 * g + 1) * square, log(3 / eps))
     R = _least_degree(eps, subgaussian, diameter)
@@ -123,7 +123,7 @@ def dense_grid_samples(eps: float, d: int, *, subgaussian: float, diameter: floa
     `counted` is L^d with L = R/2 + 1 Gauss nodes per axis at the least even R.
     """
     _check_target(eps, d=d)
-    _check_spread(subgaussian=subgaussian, diameter=diameter)
+    _check_spread(1 / _LARGEST, subgaussian=subgaussian, diameter=diameter)
     square = (subgaussian * diameter) ** 2
     best = _best_gamma(lambda g: d * _exp(g * d) * e * square / 2, log(3 / eps))
     R = _least_degree(eps, subgaussian, diameter)
@@ -140,8 +140,8 @@ def sparse_grid_samples(
     number of nodes by far. `sharp` is that of `sparse_grid`.
     """
     _check_target(eps, d=d)
-    _check_spread(subgaussian=subgaussian, diameter=diameter)
-    scale = (3 if sharp else 12) * e * (subgaussian * diameter) ** 2
+    _check_spread(1 / _LARGEST, subgaussian=subgaussian, diameter=diameter)
+    scale = (3 if check_flag("sharp", sharp) else 12) * e * (subgaussian * diameter) ** 2
     best = _best_gamma(lambda g: 2 * scale * _exp(2 * g), d * log(2) - log(eps), log(2) / 2)
     A = max(1, ceil(2 * scale))
     while sparse_grid(A, d, subgaussian=subgaussian, diameter=diameter, sharp=sharp) > eps:
@@ -166,7 +166,7 @@ def anova_samples(
     """
     _check_target(eps, size=size, rank=rank, busiest=busiest)
     check_positive("beta", beta)
-    _check_spread(subgaussian=subgaussian, diameter=diameter)
+    _check_spread(1 / _LARGEST, subgaussian=subgaussian, diameter=diameter)
     square = (subgaussian * diameter) ** 2
     best = _best_gamma(lambda g: _exp(2 * g + 1) * square, log(3 * busiest / eps))
     R = _least_degree(eps / busiest, subgaussian, diameter)
@@ -198,7 +198,7 @@ def random_fourier_samples(
     # no centre but 0, gives.
     power, constant = 2 * d / (d + 2), (9 * d + 4) / (d + 2)
     odds = constant * log(2) + power * _log(sqrt(second_moment) * diameter / eps) - log(failure)
-    return max(1.0, ceil(4 * (d + 2) / eps**2 * max(0.0, odds)))
+    return max(1.0, _ceil(4 * (d + 2) / eps**2 * max(0.0, odds)))
 
 
 def random_fourier_rate(
@@ -220,7 +220,7 @@ def random_fourier_rate(
         return inf  # the constants are not for a single point
     h = 32 * sqrt(2 * d * spread) + 32 * sqrt(2 * d * log(sqrt(second_moment) + 1))
     h += 16 * sqrt(2 * d / spread)
-    return ceil(((h + sqrt(2 * log(1 / failure))) / eps) ** 2)
+    return _ceil(((h + sqrt(2 * log(1 / failure))) / eps) ** 2)
 
 
 def anova_random_samples(
@@ -257,7 +257,7 @@ def quasi_monte_carlo_samples(eps: float, d: int) -> float:
     while d * log(high) - high > log(eps):
         high *= 2
     root = optimize.brentq(lambda x: d * log(x) - x - log(eps), low, high)
-    return ceil(_exp(root))
+    return _ceil(_exp(root))
 
 
 class _Best(NamedTuple):
@@ -298,28 +298,36 @@ def _least_degree(eps: float, subgaussian: float, diameter: float) -> int:
     return 2 * high
 
 
-def _check_spread(**numbers: float) -> None:
-    """Check that each is a finite number, at least 0."""
+# Beyond these, powers of numbers in the formulas leave the range of doubles.
+_LARGEST, _MOST = 1e50, 10**6
+
+
+def _check_spread(least: float = 0.0, **numbers: float) -> None:
+    """Check that each is a finite number, at least `least`."""
     for name, value in numbers.items():
         if isinstance(value, bool) or not isinstance(value, Real):
             raise TypeError(f"{name} must be a number such as 1.0, got {value!r}")
-        if not 0 <= value < inf:
-            raise ValueError(f"{name} must be a finite number, at least 0, got {value!r}")
+        if not least <= value <= _LARGEST:
+            raise ValueError(
+                f"{name} must be a number from {least:g} to {_LARGEST:g}, such as 1.0, got "
+                f"{value!r}"
+            )
 
 
 def _check_target(eps: float, **counts: int) -> None:
     check_positive("eps", eps, example="0.01")
+    _check_spread(1 / _LARGEST, eps=eps)
     for name, value in counts.items():
-        check_count(name, value)
+        check_count(name, value, maximum=_MOST)
 
 
 def _check_failure(failure: float) -> None:
-    if check_positive("failure", failure, example="0.05") >= 1:
-        raise ValueError(f"failure must be a probability such as 0.05, got {failure!r}")
+    check_share("failure", failure, example="0.05")
+    _check_spread(1 / _LARGEST, failure=failure)
 
 
 def _check_even(degree: int) -> None:
-    check_count("degree", degree, minimum=0, example=2)
+    check_count("degree", degree, minimum=0, maximum=10**100, example=2)
     if degree < 2 or degree % 2:
         raise ValueError(
             f"degree must be even and at least 2, got {degree}; a rule exact to an odd degree is "
@@ -335,6 +343,10 @@ def _comb(n: int, k: int) -> float:
 
 def _exp(x: float) -> float:
     return exp(x) if x < 709 else inf
+
+
+def _ceil(x: float) -> float:
+    return ceil(x) if x < inf else inf
 
 
 def _log(x: float) -> float:

@@ -144,8 +144,7 @@ class TableEncoder(EncoderFacts, TransformerMixin, BaseEstimator):
         """Raise a ValueError or TypeError for a parameter out of range."""
         check_count("max_one_hot", self.max_one_hot, example=4)
         check_count("text_columns", self.text_columns, example=16)
-        if check_count("n_folds", self.n_folds, example=5) < 2:
-            raise ValueError(f"n_folds must be at least 2, such as 5, got {self.n_folds}")
+        check_count("n_folds", self.n_folds, minimum=2, maximum=2**31, example=5)
         check_choice("text", self.text, TEXTS)
         check_choice("task", self.task, TASKS)
         if self.columns is not None and not isinstance(self.columns, dict):

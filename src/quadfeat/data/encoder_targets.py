@@ -76,7 +76,7 @@ def row_weights(sample_weight: Any, n: int) -> Floats:
         return np.ones(n)
     try:
         weight = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError("sample_weight must be numbers, one per row") from None
     if weight.shape != (n,):
         raise ValueError(f"sample_weight has shape {weight.shape} and X has {n} rows")

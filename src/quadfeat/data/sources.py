@@ -67,6 +67,8 @@ def source(
         return _file(Path(X), y, sample_weight, rows, Wanted(None, None, columns, first_index))
     if is_frame(X):
         return frame_source(X, y, sample_weight, rows, columns)
+    if not (columns is None or isinstance(columns, int | Sequence)):
+        raise TypeError(f"columns must be a list of names, or how many, got {columns!r}")
     width = columns if columns is None or isinstance(columns, int) else len(columns)
     if callable(X) or is_blocks(X):
         if y is not None or sample_weight is not None:

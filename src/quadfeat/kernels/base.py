@@ -247,8 +247,8 @@ class Kernel(KernelFacts, BaseEstimator):
 
         "scale" and "median" are computed from X; a Y other than X is then refused.
         """
-        X = check_array(X, dtype=np.float64)
-        Y = X if Y is None else check_array(Y, dtype=np.float64)
+        X = check_array(X, dtype=np.float64, input_name="X")
+        Y = X if Y is None else check_array(Y, dtype=np.float64, input_name="Y")
         if X.shape[1] != Y.shape[1]:
             raise ValueError(f"X has {X.shape[1]} columns and Y has {Y.shape[1]}")
         resolved = self.resolve(X)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special, stats
 from scipy.spatial.distance import cdist
 
-from .._checks import check_positive
+from .._checks import check_flag, check_positive
 from .._errors import NotSeparable
 from .._typing import Floats, Subsets
 from ..rules.rule import Axis
@@ -52,6 +52,7 @@ class Matern(GammaKernel):
         return 2.0 * self.nu
 
     def resolve(self, X: Floats, subsets: Subsets | None = None) -> Self:
+        check_flag("product", self.product)
         check_positive("nu", self.nu, example="1.5")
         return super().resolve(X, subsets)
 

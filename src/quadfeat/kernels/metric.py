@@ -30,7 +30,8 @@ def check_metric(metric: Any, d: int) -> Floats:
             f"and np.atleast_2d(metric) is one direction"
         )
     if matrix.ndim != 2 or matrix.shape[0] == 0 or matrix.shape[1] != d:
-        raise ValueError(f"{wanted}, {works}, got the shape {matrix.shape}")
+        given = f"the shape {matrix.shape}" if matrix.ndim else repr(metric)
+        raise ValueError(f"{wanted}, {works}, got {given}")
     if not np.isfinite(matrix).all():
         bad = float(matrix[~np.isfinite(matrix)][0])
         raise ValueError(f"metric must hold finite numbers, {works}, got {bad}")

@@ -96,7 +96,13 @@ class SpectralAxis(Kernel):
 
     def _raw(self, omega: Floats) -> Floats:
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-            values = np.asarray(self.raw(omega), dtype=np.float64)
+            try:
+                values = np.asarray(self.raw(omega), dtype=np.float64)
+            except (TypeError, ValueError) as error:
+                raise TypeError(
+                    f"density must be a function of an array of frequencies, and {self.raw!r} of "
+                    f"one says: {error}"
+                ) from error
         if values.shape != omega.shape or not np.all(values >= 0):
             seen = repr(values)
             if values.shape == omega.shape:
@@ -158,6 +164,8 @@ class Smoothed(Kernel):
             raise TypeError(f"kernel must be a Kernel such as Laplacian(1.0), got {self.kernel!r}")
         refuse_metric(self, self.kernel)
         width = check_positive("width", self.width, example="0.25")
+        if not 1e-150 < width < 1e150:
+            raise ValueError(f"width must be between 1e-150 and 1e150, got {width}; standardise X")
         return type(self)(self.kernel.resolve(X, subsets), width)
 
     def restrict(self, axes: Axes) -> Kernel:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.random import RandomState
 from sklearn.utils import check_random_state
 
-from .._checks import check_positive, check_seed
+from .._checks import check_count, check_positive, check_seed
 from .._errors import NotSeparable
 from .._typing import Axes, Floats, Subsets
 from ..learning.cosine_basis import LARGEST
@@ -193,6 +193,9 @@ class Anova(SubsetKernel):
         base: Kernel | None = None,
     ) -> Anova:
         """`n_subsets` distinct random subsets of `size` of `n_features` axes, as in the paper."""
+        for name, value in (("n_features", n_features), ("n_subsets", n_subsets), ("size", size)):
+            check_count(name, value, maximum=10**6, example=2)
+        check_seed("random_state", random_state)
         if not 1 <= size <= n_features:
             raise ValueError(f"size must be between 1 and n_features={n_features}, got {size}")
         if not 1 <= n_subsets <= comb(n_features, size):

@@ -28,6 +28,7 @@ from .._checks import (
     check_memory,
     check_plain,
     check_squares,
+    naming,
     require,
     with_kernel_hint,
 )
@@ -320,13 +321,18 @@ class FeatureMap(
         for start in range(0, X.shape[0], max(1, len(buffer))):
             block = X[start : start + len(buffer)]
             out = buffer[: block.shape[0]]
-            write(block, out)
+            with one_thread():  # as in `transform`: by more, last bits may differ
+                write(block, out)
             yield out
 
     def approximate_kernel(self, X: Any, Y: Any = None) -> Matrix:
         """The kernel as these features see it: transform(X) @ diag(signs_) @ transform(Y).T."""
         X = self._validated(X)
-        return self._approximate_gram(X, X if Y is None else self._validated(Y))
+        if Y is None:
+            return self._approximate_gram(X, X)
+        with naming("Y"):
+            Y = self._validated(Y)
+        return self._approximate_gram(X, Y)
 
     def _approximate_gram(self, X: Any, Y: Any) -> Matrix:
         """`approximate_kernel` of validated rows."""

@@ -296,8 +296,11 @@ class DenseGrid(FourierMap):
         >>> bool(grid.certificate(diameter=4.0).value <= 1e-6)
         True
         """
+        if not isinstance(kernel, Kernel):
+            raise TypeError(f"kernel must be a Kernel such as Gaussian(0.5), got {kernel!r}")
         check_positive("tol", tol, example="1e-3")
         check_positive("diameter", diameter)
+        check_count("n_features", n_features, maximum=10**6, example=2)
         resolved = kernel.resolve(np.outer([0.0, 1.0], np.full(n_features, diameter)))
         inner, matrix = resolved.coordinates(n_features)
         coordinates = Coordinates.of(matrix, n_features)

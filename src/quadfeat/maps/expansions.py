@@ -10,7 +10,7 @@ from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _engine
-from .._checks import check_columns, check_memory, generator, require
+from .._checks import check_columns, check_memory, generator, naming, require
 from .._engine.gradients import mercer_gradient
 from .._engine.plans import MercerBasis
 from .._errors import NoCertificate
@@ -348,12 +348,8 @@ class Landmarks(ExpansionMap):
 
 def _checked_points(points: Any, d: int) -> Floats:
     """Landmarks that were given, (m, d)."""
-    try:
+    with naming(f"points must be an array of finite numbers (m, {d}), such as X[:100]"):
         rows = check_array(points, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise type(error)(
-            f"points must be an array of finite numbers (m, {d}), such as X[:100]: {error}"
-        ) from None
     if rows.shape[1] != d:
         raise ValueError(
             f"points has {rows.shape[1]} columns and X has {d}; give points of shape (m, {d})"

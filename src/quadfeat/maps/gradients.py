@@ -90,7 +90,10 @@ class Differentiable(ABC):
 
 def _checked(coefficients: Any, n_columns: int) -> Floats:
     """Coefficients as float64, (p,) or (p, t); an error if they do not fit the columns."""
-    c = np.asarray(coefficients, dtype=np.float64)
+    try:
+        c = np.asarray(coefficients, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"coefficients must be numbers, got {coefficients!r}"[:200]) from None
     if c.ndim not in (1, 2) or len(c) != n_columns:
         raise ValueError(
             f"coefficients must have one row per column of the features, as ({n_columns},) or "

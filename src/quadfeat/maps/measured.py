@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import check_count, generator
+from .._checks import check_count, check_share, generator, naming
 from .._errors import NoCertificate
 from .._rows import moved
 from .._typing import Floats, Matrix
@@ -21,6 +21,8 @@ from ..accuracy.region import Region
 from ..numerics.blas import on_one_thread
 from .coordinates import Coordinates
 from .pair_errors import Pairs, pair_errors
+
+_MOST_PAIRS = 10**8  # of which each takes about 40 bytes
 
 
 class Measured(ABC):
@@ -119,11 +121,14 @@ class Measured(ABC):
         random_state : int, RandomState or None, to draw the pairs
         """
         rng = generator(random_state)
-        check_count("n_pairs", n_pairs, minimum=2, example=100_000)
+        check_count("n_pairs", n_pairs, minimum=2, maximum=_MOST_PAIRS, example=100_000)
+        check_share("confidence", confidence, example="0.95")
         X = self.dense_rows(X)
         if Y is None:
             return self._error_of_pairs(X, n_pairs, confidence, rng)
-        return self._estimated(Pairs.between(X, self.dense_rows(Y), n_pairs, rng), confidence)
+        with naming("Y"):
+            Y = self.dense_rows(Y)
+        return self._estimated(Pairs.between(X, Y, n_pairs, rng), confidence)
 
     def _error_of_pairs(
         self, X: Floats, n_pairs: int, confidence: float, rng: np.random.Generator

@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from .._checks import (
     check_plain,
+    naming,
     require,
     validated,
     with_kernel_hint,
@@ -177,9 +178,10 @@ class KernelModel(ModelFacts, EncodedModel, ExplainedModel, BaseEstimator):
             check_plain(name, values, dates=True)  # scikit-learn has the message for dates
         X, y = validated(self, X, y, **ROWS, reset=reset, **self._target_rules)
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
+            with naming("sample_weight"):
+                sample_weight = _check_sample_weight(
+                    sample_weight, X, dtype=np.float64, ensure_non_negative=True
+                )
         return source(X, self._checked_target(y), sample_weight).astype(self.dtype)
 
     def _checked_target(self, y: Any) -> Any:

@@ -344,8 +344,8 @@ class KernelClassifier(ClassifierMixin, ScoreBands, KernelModel, WideModel):
         classes = summary.classes if classes is None else np.unique(classes)
         if len(classes) < 2:
             raise ValueError(
-                f"y has one class only, {classes.tolist()[0]!r}; a classifier needs samples of at "
-                f"least 2 classes"
+                f"classes of y or of classes=... are only {classes.tolist()}, of one class; a "
+                f"classifier needs samples of at least 2 classes"
             )
         self.classes_ = classes
         self._n_scores = 1 if len(classes) == 2 else len(classes)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .._checks import check_flag
 from .._errors import NoEffects
 from .._typing import Floats, Matrix
 from ..data.encoded_units import EncodedUnit, encoded_units
@@ -107,6 +108,7 @@ class ExplainedModel(DifferentiableModel):
         True
         """
         parts = self._decomposed()
+        check_flag("return_std", return_std)
         spread = self._effect_deviation() if return_std else None
         W = np.atleast_2d(self.coef_).T
         values = [np.empty((0, len(parts.subsets), W.shape[1]))]

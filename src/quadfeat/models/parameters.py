@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 
-from .._checks import check_choice, check_declared, check_not_negative, check_positive
+from .._checks import (
+    check_choice,
+    check_declared,
+    check_not_negative,
+    check_path,
+    check_positive,
+)
 from ..data.encoder import TableEncoder
 from ..kernels.base import Kernel
 from ..maps.base import FeatureMap
@@ -48,8 +53,6 @@ def check_parameters(model: Any) -> None:
             check_positive("alpha", value)
     if model.dtype is not None:
         check_choice("dtype", model.dtype, DTYPES)
-    if not (model.checkpoint is None or isinstance(model.checkpoint, str | os.PathLike)):
-        raise TypeError(
-            f"checkpoint must be a path such as 'fit.checkpoint', or None, got {model.checkpoint!r}"
-        )
+    if model.checkpoint is not None:
+        check_path("checkpoint", model.checkpoint)
     check_not_negative("checkpoint_interval", model.checkpoint_interval, example="60.0")

@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import check_choice, require
+from .._checks import check_choice, check_flag, require
 from .._display.progress import steps
 from .._typing import Floats
 from ..data.blocks import Block
@@ -320,6 +320,7 @@ class KernelRegressor(RegressorMixin, KernelModel, LatticeModel, WideModel):
         return_std : bool
         """
         check_is_fitted(self)
+        check_flag("return_std", return_std)
         if self._lattice_of_fit() is not None:
             return self._predicted_by_lattice(X, return_std)
         posterior = self._checked_posterior().deviations if return_std else None

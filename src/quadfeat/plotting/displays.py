@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._checks import check_count, generator
+from .._checks import check_count, check_records, generator
 from .._errors import NoCertificate
 from ..kernels.base import Kernel
 from ..maps.base import FeatureMap
@@ -42,7 +42,7 @@ class CompareDisplay:
         error: str = "rms",
         order: list[str] | None = None,
     ) -> None:
-        self.records = [record for record in records if record.get(error)]
+        self.records = [record for record in check_records("records", records) if record.get(error)]
         self.error = error
         self.order = order
 
@@ -142,7 +142,7 @@ class ErrorDisplay:
     """
 
     def __init__(self, records: Iterable[dict[str, Any]], *, against: str) -> None:
-        self.records = list(records)
+        self.records = check_records("records", records)
         self.against = against
 
     @classmethod

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import check_count
+from .._checks import check_count, check_records
 from .._typing import Floats
 from .effect_panels import TIMES, chosen_panels, record_of
 from .style import ACCENT, INK, REFERENCE, tidy
@@ -55,7 +55,7 @@ class EffectsDisplay:
     """
 
     def __init__(self, records: Iterable[dict[str, Any]], *, scale: str = "effect") -> None:
-        self.records = list(records)
+        self.records = check_records("records", records)
         self.scale = scale
 
     @classmethod

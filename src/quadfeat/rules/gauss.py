@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._checks import check_count
 from .._errors import NoMoments
 from .._typing import Floats, Profile
 from ..numerics import gauss as _gauss
 from ..numerics.panels import NO_EDGES, check_mass, find_cutoff, legendre, refined
 from .rule import Axis, Rule, mirrored
+
+_MOST_NODES = 100_000  # whose rule takes seconds
 
 
 def gauss_hermite(n: int) -> Rule:
@@ -21,7 +24,7 @@ def gauss_hermite(n: int) -> Rule:
     >>> round(float(rule.weights @ rule.nodes[:, 0] ** 4), 12)  # the fourth moment of N(0, 1)
     3.0
     """
-    nodes, weights = _gauss.gauss_hermite(n)
+    nodes, weights = _gauss.gauss_hermite(check_count("n", n, maximum=_MOST_NODES, example=5))
     return Rule(nodes[:, None], weights)
 
 

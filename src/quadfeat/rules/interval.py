@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from .._checks import check_count, check_positive
 from .._typing import Floats, Integers, Profile
 from .rule import Axis, Rule, mirrored
 
@@ -16,6 +17,10 @@ def equispaced(density: Profile, n: int, step: float) -> Rule:
     By Poisson summation the infinite rule errs by the aliases of the kernel, `aliases`; the
     finite one by at most `equispaced_bound`. Beyond about three length scales it beats Gauss.
     """
+    check_count("n", n, maximum=10**7, example=5)
+    check_positive("step", step)
+    if not callable(density):
+        raise TypeError(f"density must be a function of an array of frequencies, got {density!r}")
     half = _positive_nodes(n, step)
     middle = float(density(np.zeros(1))[0]) if n % 2 else None
     return mirrored(half, density(half), middle)

@@ -32,6 +32,9 @@ class Rule:
     weights: Floats
 
     def __post_init__(self) -> None:
+        for name in ("nodes", "weights"):
+            if not isinstance(getattr(self, name), np.ndarray):
+                raise TypeError(f"{name} must be an array, got {getattr(self, name)!r}")
         if self.nodes.ndim != 2 or self.weights.shape != self.nodes.shape[:1]:
             raise ValueError(
                 f"a rule needs nodes (n, d) and weights (n,), "

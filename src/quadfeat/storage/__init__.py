@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._checks import check_path
 from ..data.archive import read, write
 from . import maps, models, tables
 from .recipe import Recipes
@@ -52,10 +53,14 @@ def save(estimator: Any, path: Any) -> None:
     >>> bool((again.transform(X) == features.transform(X)).all())
     True
     """
+    path = check_path("path", path)
     encoder = Encoder(RECIPES)
     tree = encoder.encode(estimator, type(estimator).__name__)
     if not (isinstance(tree, dict) and "class" in tree):
-        raise TypeError(f"save stores maps, models and kernels of quadfeat, not {estimator!r}")
+        raise TypeError(
+            f"estimator must be a map, model or kernel of quadfeat, which save stores, got "
+            f"{estimator!r}"
+        )
     try:
         Decoder(dict(encoder.arrays), RECIPES).decode(tree)
     except Exception as error:
@@ -70,7 +75,7 @@ def load(path: Any) -> Any:
     A file holds no code, so none is run: classes come from a fixed table, and every array is
     checked before the engine sees it. A damaged or hostile file raises a ValueError.
     """
-    manifest, arrays = read(path)
+    manifest, arrays = read(check_path("path", path))
     if "estimator" not in manifest:
         raise ValueError(f"{path} holds no saved estimator, but {', '.join(manifest) or 'nothing'}")
     decoder = Decoder(arrays, RECIPES)
