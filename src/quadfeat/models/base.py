@@ -14,13 +14,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from .._checks import (
-    check_plain,
-    naming,
-    require,
-    validated,
-    with_kernel_hint,
-)
+from .._checks import check_plain, naming, require, validated, with_kernel_hint
 from .._display.progress import steps
 from .._display.showing import shown
 from .._errors import NeedsEncoding
