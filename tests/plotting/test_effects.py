@@ -80,8 +80,10 @@ def test_a_map_hides_where_there_are_no_rows(rng):
     display = qf.EffectsDisplay.from_estimator(model, X, effects=[(0, 1)])
     (record,) = display.records
     assert record["seen"][16, 16] and not record["seen"][0, -1]
-    mesh = display.axes_[1].collections[0].get_array()
-    assert np.ma.getmaskarray(mesh)[0, -1]
+    mesh = display.axes_[1].collections[0]
+    assert np.ma.getmaskarray(mesh.get_array())[0, -1]
+    low, high = mesh.get_clim()
+    assert low == -high < 0  # no effect is the colour in the middle
 
 
 def test_effects_are_drawn_by_name_and_unknown_ones_refused(model, data):
