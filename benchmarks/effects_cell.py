@@ -19,14 +19,15 @@ from tables_cell import CLASSES, split
 
 Record = dict[str, Any]
 ROWS = 4000  # for training, at most: EBM takes minutes for more
-COLUMNS = 512
-SMOOTH_COLUMNS = 128
+# Of the features: with pairs, of main effects, and of smooth main effects.
+COLUMNS, MAIN_COLUMNS, SMOOTH_COLUMNS = 1024, 512, 128
 
 
 def quadfeat(classes: bool, order: int = 2) -> Any:
     import quadfeat as qf
 
-    features = qf.Landmarks(qf.Anova(order=order), n_components=COLUMNS)
+    columns = COLUMNS if order > 1 else MAIN_COLUMNS
+    features = qf.Landmarks(qf.Anova(order=order), n_components=columns)
     return qf.KernelClassifier(features) if classes else qf.KernelRegressor(features)
 
 
