@@ -10,7 +10,7 @@ and merged in pairs, a tree; one machine solves. So its seconds are
 with levels for the partitions of one worker merged where they are. Seconds per row, bytes of the
 sums, merging, packing and solving are measured on one thread; the bandwidth between machines is an
 assumption, `--gigabytes` per second. The check runs the fit with workers of one thread, on this
-machine: on c cores no more than c of them work at a time.
+machine, and compares CPU seconds: more workers than cores take longer, but do not work more.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def expected(part: Record, n: float, workers: int, bandwidth: float) -> float:
 
 
 def check(part: Record, n: int, workers: int) -> Record:
-    """A fit on so many Dask workers of this machine, beside the formula for the cores there are."""
+    """A fit on so many Dask workers of this machine: CPU seconds of workers beside the formula."""
     import dask.array as da
     from distributed import Client, LocalCluster, wait
 
@@ -104,17 +104,23 @@ def check(part: Record, n: int, workers: int) -> Record:
         lazy = [da.from_array(each, chunks=PARTITION // 2).persist() for each in (X, y)]
         wait(lazy)
         model = qf.KernelRegressor(features_of(part["columns"]), alpha=1.0, verbose=False)
-        client.run(lambda: qf.__version__)  # imports are not part of a fit
-        start = time.perf_counter()
+        model.fit(*(each[: 2 * PARTITION] for each in lazy))  # imports are not part of a fit
+        before = client.run(time.process_time)
+        start, own = time.perf_counter(), time.process_time()
         model.fit(*lazy)
-        seconds = time.perf_counter() - start
-    cores = min(workers, os.cpu_count() or 1)
+        seconds, own = time.perf_counter() - start, time.process_time() - own
+        after = client.run(time.process_time)
+    each = [after[name] - before[name] for name in before]
     return {
         "workers": workers,
         "rows": n,
         "columns": part["columns"],
         "seconds": seconds,
-        "expected": expected(part, n, cores, 5e9),
+        "cpu_of_busiest": max(each),
+        "cpu_of_all": sum(each),
+        "cpu_of_client": own,
+        "expected_busiest": expected(part | {"solve": 0.0}, n, workers, math.inf),
+        "expected_all": n * part["seconds_per_row"],
     }
 
 

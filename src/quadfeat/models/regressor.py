@@ -54,7 +54,8 @@ class KernelRegressor(RegressorMixin, KernelModel, LatticeModel, WideModel):
         `KernelFeatures` or X has more than 32 columns), with one length scale, one per column, or a
         metric (up to 32 columns). Each is learned on up to 2,000 rows by likelihood and judged on
         up to 4,000 others; below 1,000 rows likelihoods decide. A kernel that learns, such as
-        Gaussian("learned"), learns what it says; any other is never changed. A random state of
+        Gaussian("learned"), learns what it says; any other is never changed. With so many rows that
+        it pays, `KernelFeatures` keeps landmarks only if they improve the model. A random state of
         None becomes 0.
     alpha : float, sequence of floats, or "auto"
         Of several, the one with the lowest leave-one-out error; a row is left out with all of its
