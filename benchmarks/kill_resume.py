@@ -16,9 +16,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.killing import duration, killed_until_done, same_model
-
 import quadfeat as qf
+from tests.models.killing import duration, killed_until_done, same_model
 
 
 def fits(folder: Path) -> dict[str, tuple]:

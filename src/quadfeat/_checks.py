@@ -247,6 +247,12 @@ def naming(name: str) -> Iterator[None]:
         raise kind(f"{name}: {error}") from None
 
 
+def axes_of(name: str, value: Any) -> int:
+    """The number of axes of `value` as an array: 0 for a number, 1 for a list of numbers."""
+    with naming(name):
+        return np.ndim(value)
+
+
 def check_plain(name: str, values: Any, *, dates: bool = False) -> None:
     """Refuse what a cast to floats would drop silently: masks, imaginary parts, units of time.
 

@@ -234,6 +234,21 @@ def test_a_call_says_which_argument_is_wrong(call, error, message):
         call()
 
 
+@pytest.mark.parametrize(
+    ("estimator", "name"),
+    [
+        (qf.DenseGrid(n_points=[[1], 2]), "n_points"),
+        (qf.RandomFourier(qf.Gaussian([[1.0], 2.0])), "gamma"),
+        (qf.RandomFourier(qf.Anova(qf.Gaussian(1.0), [[0]], weights=[[1], 2])), "weights"),
+        (qf.RandomFourier(qf.Convolution((2, 2), [[1], 2])), "window"),
+        (qf.KernelRegressor(FITTED, alpha=[[1.0], 2.0]), "alpha"),
+    ],
+)
+def test_a_ragged_list_is_named(estimator, name):
+    with pytest.raises(ValueError, match=rf"^{name}.*inhomogeneous"):
+        estimator.fit(X, X[:, 0])
+
+
 def test_blocks_of_a_transform_leave_blas_as_it_was():
     """And are evaluated as `transform` does it: a projection has the same bits in equal blocks."""
     rows = np.random.default_rng(0).normal(size=(150, 4))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._checks import check_plain
+from .._checks import check_plain, naming
 from .._errors import NeedsEncoding
 from .base import Source
 from .blocks import Form, Names
@@ -94,7 +94,8 @@ def checked_vector(name: str, value: Any, n: int) -> Any:
         return None
     if isinstance(value, str):
         raise TypeError(f"{name}={value!r} names a column, which only a file has; give an array")
-    value = value if isinstance(value, np.ndarray) else np.asarray(value)
+    with naming(name):
+        value = value if isinstance(value, np.ndarray) else np.asarray(value)
     check_plain(name, value, dates=True)
     if value.ndim == 0 or len(value) != n:
         raise ValueError(f"{name} has shape {value.shape} and X has {n} rows")

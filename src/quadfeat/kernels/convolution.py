@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from .._checks import naming
 from .._typing import Axes, Floats, Subsets
 from .base import Kernel, Stored
 from .metric import refuse_metric
@@ -72,7 +73,8 @@ class Convolution(SubsetKernel):
         directions = min(len(shape), 2)
         both = []
         for name, value in (("window", self.window), ("stride", self.stride)):
-            numbers = tuple(np.atleast_1d(value).tolist())
+            with naming(name):
+                numbers = tuple(np.atleast_1d(value).tolist())
             numbers = numbers * directions if len(numbers) == 1 else numbers
             if len(numbers) != directions or not all(isinstance(n, int) and n > 0 for n in numbers):
                 raise ValueError(

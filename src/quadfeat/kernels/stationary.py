@@ -12,7 +12,7 @@ from scipy import special, stats
 from scipy.spatial.distance import cdist, pdist
 from sklearn.base import clone
 
-from .._checks import check_positive
+from .._checks import axes_of, check_positive
 from .._typing import Axes, Floats, Subsets
 from ..learning.given import learned_from
 from ..numerics.distances import squared_distances
@@ -48,7 +48,7 @@ class GammaKernel(Kernel):
                 )
             subsets = subsets if subsets is not None else [np.arange(X.shape[1])]
             gamma = (self._scale if gamma == "scale" else self._median)(X, subsets)
-        elif np.ndim(gamma) == 0:
+        elif axes_of("gamma", gamma) == 0:
             gamma = _check_gamma(gamma)
         else:
             gamma = np.array([_check_gamma(value) for value in np.ravel(gamma)])

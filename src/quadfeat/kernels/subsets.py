@@ -16,7 +16,7 @@ import numpy as np
 from numpy.random import RandomState
 from sklearn.utils import check_random_state
 
-from .._checks import check_count, check_positive, check_seed
+from .._checks import axes_of, check_count, check_positive, check_seed
 from .._errors import NotSeparable
 from .._typing import Axes, Floats, Subsets
 from ..learning.cosine_basis import LARGEST
@@ -336,7 +336,8 @@ class Anova(SubsetKernel):
     def _weights(self) -> Floats:
         if self.weights is None:
             return super()._weights()
-        if not isinstance(self.weights, Sequence | np.ndarray) or np.ndim(self.weights) != 1:
+        several = isinstance(self.weights, Sequence | np.ndarray)
+        if not several or axes_of("weights", self.weights) != 1:
             raise TypeError(
                 f"weights must be a list of one positive number per subset, got {self.weights!r}"
             )

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import (
     Constraint,
+    axes_of,
     check_choice,
     check_count,
     check_memory,
@@ -104,7 +105,7 @@ class DenseGrid(FourierMap):
 
     def _check(self) -> None:
         super()._check()
-        counts = [self.n_points] if np.ndim(self.n_points) == 0 else list(self.n_points)
+        counts = [self.n_points] if axes_of("n_points", self.n_points) == 0 else list(self.n_points)
         for count in counts:
             check_count("n_points", count, maximum=MOST_POINTS, example=5)
         if self.tol is not None and self.rule not in ("auto", "equispaced"):

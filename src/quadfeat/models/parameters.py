@@ -12,6 +12,7 @@ from .._checks import (
     check_not_negative,
     check_path,
     check_positive,
+    naming,
 )
 from ..data.encoder import TableEncoder
 from ..kernels.base import Kernel
@@ -46,7 +47,8 @@ def check_parameters(model: Any) -> None:
     if isinstance(model.alpha, str):
         check_choice("alpha", model.alpha, ("auto",))
     else:
-        values = np.atleast_1d(model.alpha).tolist()
+        with naming("alpha"):
+            values = np.atleast_1d(model.alpha).tolist()
         if not values:
             raise ValueError("alpha is empty; give a number such as 1.0, several, or 'auto'")
         for value in values:
