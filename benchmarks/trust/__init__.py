@@ -12,10 +12,7 @@ page on testing is made.
 - `numerics`: rules, sines, certificates, least squares and single precision against their bounds
 - `determinism`: the same bits for any blocks, threads, process and hash seed
 - `files`: damaged model and data files, and models of every release
-- `concurrency`: many threads, processes of every kind, Ctrl-C
-- `faults`: no memory, no space, no more life
 - `mutants`: code that is broken on purpose, and whether the tests see it (full runs only)
-- `sanitizers`: the engine under sanitizers and valgrind (full runs only)
 
 `table` holds what they share.
 """

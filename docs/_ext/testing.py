@@ -9,10 +9,7 @@ TITLES = {
     "numerics": "Numbers",
     "determinism": "The same bits",
     "files": "Files",
-    "concurrency": "Threads and processes",
-    "faults": "Faults",
     "mutants": "Tests that bite",
-    "sanitizers": "Sanitizers",
 }
 
 
