@@ -3,8 +3,8 @@
     QUADFEAT_DATA=FOLDER python benchmarks/wide.py [--only NAME ...] [--out FILE]
 
 `exact` and `iterative`: 16,384 columns, 20,000 rows, alpha given. `mnist`: 32,768 columns, 60,000
-rows, alpha chosen. `best`: the most accurate model we know that fits in minutes, features of
-patches below a Gaussian kernel. Every case runs in a process of its own, so that its peak memory is
+rows, alpha chosen. `best`: features of patches below a Gaussian kernel, not tuned.
+Every case runs in a process of its own, so that its peak memory is
 its own. The test set is looked at once per case.
 """
 
@@ -26,7 +26,7 @@ import numpy as np
 import quadfeat as qf
 
 Record = dict[str, Any]
-BANDWIDTH = 0.65  # of the median distance, chosen on rows of the training set
+BANDWIDTH = 0.65  # of the median distance, not tuned
 FEW = 20_000
 
 
