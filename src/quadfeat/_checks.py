@@ -145,8 +145,8 @@ def check_not_negative(name: str, value: Any, *, example: str = "1.0") -> float:
 
 def check_share(name: str, value: Any, *, example: str) -> float:
     """`value` as a float; an error if it is not a number between 0 and 1, both left out."""
-    share = check_positive(name, value, example=example)
-    if share >= 1:
+    share = _number(name, value, "positive", example, lambda _: True)
+    if not 0 < share < 1:
         raise ValueError(f"{name} must be between 0 and 1, got {value!r}; {example} is usual")
     return share
 

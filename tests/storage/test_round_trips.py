@@ -147,8 +147,8 @@ def test_what_holds_code_is_refused_before_anything_is_written(data, tmp_path):
         (qf.Smoothed(qf.Spectral(lambda omega: np.exp(-(omega**2))), 0.5), "kernel"),
         (Own(0.5), "Own"),
         (qf.RandomFourier(random_state=np.random.RandomState(0)), "random_state"),
-        (np.ones(3), "stores maps, models and kernels"),
-        ({"a": 1}, "stores maps, models and kernels"),
+        (np.ones(3), "a map, model or kernel"),
+        ({"a": 1}, "a map, model or kernel"),
     ):
         with pytest.raises(TypeError, match=name):
             qf.save(estimator, tmp_path / "m.qf")

@@ -31,9 +31,9 @@ def polynomially_exact(degree: int, *, subgaussian: float, diameter: float) -> f
     >>> round(polynomially_exact(14, subgaussian=1.0, diameter=2.0), 2)
     0.51
     """
-    _check_spread(subgaussian=subgaussian, diameter=diameter)
+    _check_spread(0.0, _FARTHEST, subgaussian=subgaussian, diameter=diameter)
     _check_even(degree)
-    square = (subgaussian * diameter) ** 2
+    square = _square(subgaussian * diameter)
     return _exp(log(3) + degree / 2 * _log(e * square / degree))
 
 
@@ -46,8 +46,8 @@ def gauss_grid(n_points: int, *, subgaussian: float, diameter: float, normal: bo
     sum_i |u_i|^2L <= M^2L. Vacuous unless 2L > e b^2 M^2 or so.
     """
     check_count("n_points", n_points, maximum=10**100)
-    _check_spread(subgaussian=subgaussian, diameter=diameter)
-    square = (subgaussian * diameter) ** 2
+    _check_spread(0.0, _FARTHEST, subgaussian=subgaussian, diameter=diameter)
+    square = _square(subgaussian * diameter)
     if check_flag("normal", normal):
         log_ratio = lgamma(n_points + 1) - lgamma(2 * n_points + 1)
         return _exp(n_points * _log(square) + log_ratio)
@@ -70,9 +70,9 @@ def sparse_grid(
     """
     check_count("level", level, minimum=0, maximum=10**100)
     check_count("d", d, maximum=_MOST)
-    _check_spread(subgaussian=subgaussian, diameter=diameter)
+    _check_spread(0.0, _FARTHEST, subgaussian=subgaussian, diameter=diameter)
     constant = 3 if check_flag("sharp", sharp) else 12
-    scale = constant * e * (subgaussian * diameter) ** 2
+    scale = constant * e * _square(subgaussian * diameter)
     if level < 1 or level < 2 * scale:
         return inf
     return _exp(d * log(2) + level * _log(scale / level))
@@ -109,8 +109,8 @@ def polynomially_exact_samples(
     """
     _check_target(eps, d=d)
     check_positive("beta", beta)
-    _check_spread(1 / _LARGEST, subgaussian=subgaussian, diameter=diameter)
-    square = (subgaussian * diameter) ** 2
+    _check_spread(1 / _LARGEST, _LARGEST, subgaussian=subgaussian, diameter=diameter)
+    square = _square(subgaussian * diameter)
     best = _best_gamma(lambda g: _exp(2 * g + 1) * square, log(3 / eps))
     R = _least_degree(eps, subgaussian, diameter)
     printed = _exp(log(beta) + d * log(2) + best.value)
@@ -123,8 +123,8 @@ def dense_grid_samples(eps: float, d: int, *, subgaussian: float, diameter: floa
     `counted` is L^d with L = R/2 + 1 Gauss nodes per axis at the least even R.
     """
     _check_target(eps, d=d)
-    _check_spread(1 / _LARGEST, subgaussian=subgaussian, diameter=diameter)
-    square = (subgaussian * diameter) ** 2
+    _check_spread(1 / _LARGEST, _LARGEST, subgaussian=subgaussian, diameter=diameter)
+    square = _square(subgaussian * diameter)
     best = _best_gamma(lambda g: d * _exp(g * d) * e * square / 2, log(3 / eps))
     R = _least_degree(eps, subgaussian, diameter)
     return Complexity(_exp(best.value), _exp(d * log(R / 2 + 1)), R, best.gamma)
@@ -140,8 +140,8 @@ def sparse_grid_samples(
     number of nodes by far. `sharp` is that of `sparse_grid`.
     """
     _check_target(eps, d=d)
-    _check_spread(1 / _LARGEST, subgaussian=subgaussian, diameter=diameter)
-    scale = (3 if check_flag("sharp", sharp) else 12) * e * (subgaussian * diameter) ** 2
+    _check_spread(1 / _LARGEST, _LARGEST, subgaussian=subgaussian, diameter=diameter)
+    scale = (3 if check_flag("sharp", sharp) else 12) * e * _square(subgaussian * diameter)
     best = _best_gamma(lambda g: 2 * scale * _exp(2 * g), d * log(2) - log(eps), log(2) / 2)
     A = max(1, ceil(2 * scale))
     while sparse_grid(A, d, subgaussian=subgaussian, diameter=diameter, sharp=sharp) > eps:
@@ -166,8 +166,8 @@ def anova_samples(
     """
     _check_target(eps, size=size, rank=rank, busiest=busiest)
     check_positive("beta", beta)
-    _check_spread(1 / _LARGEST, subgaussian=subgaussian, diameter=diameter)
-    square = (subgaussian * diameter) ** 2
+    _check_spread(1 / _LARGEST, _LARGEST, subgaussian=subgaussian, diameter=diameter)
+    square = _square(subgaussian * diameter)
     best = _best_gamma(lambda g: _exp(2 * g + 1) * square, log(3 * busiest / eps))
     R = _least_degree(eps / busiest, subgaussian, diameter)
     printed = _exp(log(beta * size) + rank * log(2) + best.value)
@@ -188,7 +188,8 @@ def random_fourier_samples(
     the worst u, which depends on the draw, for unbiased; this one does not.
     """
     _check_target(eps, d=d)
-    _check_spread(second_moment=second_moment, diameter=diameter)
+    _check_spread(_SQUARABLE, eps=eps)
+    _check_spread(0.0, _LARGEST, second_moment=second_moment, diameter=diameter)
     _check_failure(failure)
     # |k~ - k| is at most eps where it is below eps / 2 at the centres of (4M / r)^d balls of
     # radius r that cover |u| <= M (Hoeffding: each fails with probability 2 exp(-D eps^2 / 8)), and
@@ -213,7 +214,8 @@ def random_fourier_rate(
     of interest; vacuous for D < 1e4 d.
     """
     _check_target(eps, d=d)
-    _check_spread(second_moment=second_moment, diameter=diameter)
+    _check_spread(_SQUARABLE, eps=eps)
+    _check_spread(0.0, _LARGEST, second_moment=second_moment, diameter=diameter)
     _check_failure(failure)
     spread = log(2 * diameter + 1)
     if spread == 0:
@@ -286,7 +288,7 @@ def _least_degree(eps: float, subgaussian: float, diameter: float) -> int:
         return bound > eps
 
     # The bound rises up to R = b^2 M^2 and falls from there on.
-    low = max(1, int(min((subgaussian * diameter) ** 2, 1e300)) // 2)
+    low = max(1, int(min(_square(subgaussian * diameter), 1e300)) // 2)
     if not fails(1):
         return 2
     high = 2 * low
@@ -299,24 +301,24 @@ def _least_degree(eps: float, subgaussian: float, diameter: float) -> int:
 
 
 # Beyond these, powers of numbers in the formulas leave the range of doubles.
-_LARGEST, _MOST = 1e50, 10**6
+_LARGEST, _FARTHEST, _MOST = 1e50, 1e150, 10**6
+_TINIEST, _SQUARABLE = 1e-306, 1e-150
 
 
-def _check_spread(least: float = 0.0, **numbers: float) -> None:
-    """Check that each is a finite number, at least `least`."""
+def _check_spread(least: float, most: float = _LARGEST, **numbers: float) -> None:
+    """Check that each is a number from `least` to `most`."""
     for name, value in numbers.items():
         if isinstance(value, bool) or not isinstance(value, Real):
             raise TypeError(f"{name} must be a number such as 1.0, got {value!r}")
-        if not least <= value <= _LARGEST:
+        if not least <= value <= most:
             raise ValueError(
-                f"{name} must be a number from {least:g} to {_LARGEST:g}, such as 1.0, got "
-                f"{value!r}"
+                f"{name} must be a number from {least:g} to {most:g}, such as 1.0, got {value!r}"
             )
 
 
 def _check_target(eps: float, **counts: int) -> None:
     check_positive("eps", eps, example="0.01")
-    _check_spread(1 / _LARGEST, eps=eps)
+    _check_spread(_TINIEST, eps=eps)
     for name, value in counts.items():
         check_count(name, value, maximum=_MOST)
 
@@ -347,6 +349,10 @@ def _exp(x: float) -> float:
 
 def _ceil(x: float) -> float:
     return ceil(x) if x < inf else inf
+
+
+def _square(x: float) -> float:
+    return x * x  # infinite where x**2 would be an OverflowError
 
 
 def _log(x: float) -> float:

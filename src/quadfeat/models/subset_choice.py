@@ -15,7 +15,8 @@ from ..learning.unrestricted import unexplained_by_all
 from .tuning import Tried
 
 _NOTHING = 0.98  # of the variance: subsets that leave more unexplained explain nothing
-_CLEARLY = 0.85  # of what subsets leave unexplained: a kernel that leaves less is clearly better
+_CLEARLY = 0.85  # of what subsets leave unexplained: a kernel that leaves less is clearly better,
+_TELLING = 0.01  # and if it explains so much more of the variance: less is nobody's loss
 
 
 def choose_subsets(
@@ -57,13 +58,14 @@ def choose_subsets(
 def _warn(found: LearnedSubsets, every: float | None, order: int) -> None:
     beyond = "" if every is None else f", and a Gaussian kernel of all columns {every:.0%}"
     left = f"{found.unexplained:.0%} of the variance of validation rows unexplained{beyond}"
+    least = min(_CLEARLY * found.unexplained, found.unexplained - _TELLING)
     if max(found.chosen) <= 0.5 or found.unexplained > _NOTHING:
         warnings.warn(
             f"subsets of up to {order} columns explain nothing, and their effects mean nothing: "
             f"they leave {left}",
             stacklevel=2,
         )
-    elif every is not None and every < _CLEARLY * found.unexplained:
+    elif every is not None and every < least:
         warnings.warn(
             f"subsets of up to {order} columns leave {left}: effects do not tell the whole; a "
             f"larger order, or Gaussian('learned') without Anova, predicts better",
