@@ -41,7 +41,8 @@ def section(check, records):
 def _write(app):
     lines = (Path(app.srcdir) / "testing.jsonl").read_text().splitlines()
     records = sorted(map(json.loads, lines), key=lambda r: list(TITLES).index(r["check"]))
-    sections = (section(*group) for group in groupby(records, key=lambda r: r["check"]))
+    groups = groupby(records, key=lambda record: record["check"])
+    sections = (section(check, list(some)) for check, some in groups)
     folder = Path(app.srcdir) / "generated"
     folder.mkdir(exist_ok=True)
     (folder / "testing.inc").write_text("".join(sections))
