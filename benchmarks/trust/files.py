@@ -33,7 +33,7 @@ from .table import ROOT, Effort, Row
 FIXTURES = ROOT / "tests" / "storage" / "fixtures"
 GUIDED = Path(__file__).with_name("guided.py")
 _BATCH = 200  # files per process, so that a crash is seen
-_SECONDS = 1.0  # of CPU time, for one file
+_SECONDS = 5.0  # of CPU time, for one file
 _MEMORY = 2 << 30  # bytes beyond what the process has
 FINE = ("refused", "loaded")
 Damage = Callable[[bytes, np.random.Generator], bytes]
