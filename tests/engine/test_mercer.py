@@ -364,7 +364,7 @@ def test_projections_give_the_answer_of_the_twin(name, dtype):
 
 def test_bad_arguments_are_refused():
     d, basis = BASES["odd"]
-    X, out = draw(3, d), np.empty((3, basis.n_columns))
+    X, out = draw(3, d), np.zeros((3, basis.n_columns))
     for arguments, kind, message in [
         ((X[:, 1:], basis, out), ValueError, "looks at column 6: give X at least 7"),
         ((X[0], basis, out), ValueError, "looks at column 6"),
