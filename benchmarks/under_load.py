@@ -47,12 +47,13 @@ def two_rows() -> Timed:
     from quadfeat.app.main import app
 
     folder = Path(tempfile.mkdtemp())
-    rows = folder / "rows.csv"
+    rows, others = folder / "rows.csv", folder / "others.csv"
     rows.write_text("a,b,y\n0.0,1.0,0.5\n1.0,0.0,1.5\n")
+    others.write_text("a,b,y\n0.1,0.9,0.6\n0.9,0.1,1.4\n")
     asked = ["fit", str(rows), "--target", "y", "--out", str(folder / "model.qf")]
     # Two rows are too few to hold any out.
-    others = ["--task", "regression", "--test", str(rows)]
-    return lambda: app([*asked, *others], standalone_mode=False)
+    asked += ["--task", "regression", "--test", str(others)]
+    return lambda: app(asked, standalone_mode=False)
 
 
 def made(rows: int, d: int) -> tuple[np.ndarray, np.ndarray]:
