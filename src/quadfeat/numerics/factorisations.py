@@ -49,8 +49,7 @@ def pivoted_inverse_root(gram: Floats, tolerance: float) -> tuple[Indices, Float
     Pivoted Cholesky: the row with the largest remaining diagonal first.
     """
     factor, order, rank, _ = lapack.dpstrf(gram, tol=tolerance)
-    inverse = solve_triangular(np.triu(factor[:rank, :rank]), np.eye(rank))
-    return order[:rank] - 1, np.ascontiguousarray(inverse)
+    return order[:rank] - 1, np.ascontiguousarray(triangular_inverse(factor[:rank, :rank]))
 
 
 _TRACED = 256  # columns of an inverse at a time
