@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes, load_iris, make_friedman1
 from sklearn.metrics import log_loss
+from threadpoolctl import ThreadpoolController
 
 import quadfeat as qf
 from quadfeat.learning.metric import learn_metric
@@ -97,6 +98,23 @@ def test_other_families_learn_one_scale_only_where_columns_are_not_told_apart(to
             assert names[0] == "Gaussian, one scale"
             assert ("Laplacian, one scale" in names) is not (told_apart and many)
             assert "Laplacian, a scale per column" in names
+
+
+def test_threads_change_nothing_of_what_is_learned(rng):
+    X = rng.normal(size=(300, 4))
+    task = Task.of(X, (X[:, 0] * X[:, 1] + np.sin(X[:, 2]))[:, None], np.ones(300))
+    found = []
+    for limit in (1, 3):
+        with ThreadpoolController().limit(limits=limit):
+            learned = contenders(Field(all_families=True, metric=True), task)
+        found.append([(each.name, each.learned.value) for each in learned])
+    assert found[0] == found[1]
+    assert [name.split(", ")[1] for name, _ in found[0]] == [
+        *["one scale"] * (len(found[0]) - 6),
+        *["a scale per column"] * 4,
+        "a metric",
+        "a metric of all columns",
+    ]
 
 
 def judged_as(rng, few, many, otherwise=1.0):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from ..kernels.stationary import GammaKernel, Gaussian, Laplacian
 from ..learning.metric import learn_metric
 from ..learning.scales import learn_scale, learn_scales
 from ..learning.task import Learned, Task
+from ..numerics.blas import share
 
 # Kernels to choose among; products of one-dimensional ones, so that each has grids too.
 FAMILIES = (Gaussian(), Matern(2.5, product=True), Matern(1.5, product=True), Laplacian())
@@ -67,12 +70,12 @@ class Field:
 
         As many as are learned at most.
         """
-        alone = [1.0] * len(self.families(n_columns))
+        alone = [1.0] * (len(self.families(n_columns)) - 1)
         if n_columns < 2:
-            return alone
+            return [1.0, *alone]
         others = len(self.families(min(n_columns, _MOST_USEFUL))) - 1
-        per_column = [_FIRST_WORK, *[_NEXT_WORK] * others]
-        return alone + per_column + [_METRIC_WORK] * (2 * self.metric)
+        per_column = [_NEXT_WORK] * others
+        return [1.0, _FIRST_WORK, *alone, *per_column, *[_METRIC_WORK] * (2 * self.metric)]
 
 
 def contenders(
@@ -84,35 +87,52 @@ def contenders(
     clearly tell length scales apart, other families with one scale for all are not learned.
     """
     d = task.n_columns
-    alone: list[Contender] = []
-    found: list[Contender] = []
-
-    def add(kind: GammaKernel, scaling: str, learned: Learned, n_learned: int) -> None:
-        (alone if scaling == ONE else found).append(
-            Contender(_name(kind), scaling, learned, n_learned)
-        )
-        tick()
-
     first, *others = field.families(d)
-    one = learn_scale(first, task)
-    add(first, ONE, one, 1)
-    gaussian = learn_scales(first, task) if d > 1 else one
+    gaussians = [_Job(first, ONE, 1, partial(learn_scale, first, task))]
+    if d > 1:
+        gaussians.append(_Job(first, PER_COLUMN, d, partial(learn_scales, first, task)))
+    learned = _learned(gaussians, tick)
+    one, gaussian = learned[0].learned, learned[-1].learned
+    jobs = []
     gain = (one.value - gaussian.value) * task.Y.size
     if not (field.metric and gain > _TOLD_APART * d * np.log(len(task.X)) / 2):
-        for kind in others:
-            add(kind, ONE, learn_scale(kind, task, start=one), 1)
-    if d < 2:
-        return alone
-    add(first, PER_COLUMN, gaussian, d)
+        jobs += [_Job(kind, ONE, 1, partial(learn_scale, kind, task, start=one)) for kind in others]
     useful = int(gaussian.useful.sum())
-    for kind in field.families(useful if useful <= _MOST_USEFUL else d)[1:]:
-        add(kind, PER_COLUMN, learn_scales(kind, task, start=gaussian), d)
-    if field.metric and 1 < useful <= _MOST_USEFUL:
-        metric = learn_metric(first, task, gaussian, columns=gaussian.useful)
-        add(first, METRIC, metric, d + useful * (useful - 1) // 2)
-    if field.metric and useful < d <= _MOST_USEFUL:  # directions of columns that alone say little
-        add(first, WHOLE_METRIC, learn_metric(first, task, gaussian), d * (d + 1) // 2)
-    return alone + found
+    if d > 1:
+        for kind in field.families(useful if useful <= _MOST_USEFUL else d)[1:]:
+            learn = partial(learn_scales, kind, task, start=gaussian)
+            jobs.append(_Job(kind, PER_COLUMN, d, learn))
+        metric = partial(learn_metric, FAMILIES[0], task, gaussian)
+        if field.metric and 1 < useful <= _MOST_USEFUL:
+            some = partial(metric, columns=gaussian.useful)
+            jobs.append(_Job(first, METRIC, d + useful * (useful - 1) // 2, some))
+        if field.metric and useful < d <= _MOST_USEFUL:  # columns that say little on their own
+            jobs.append(_Job(first, WHOLE_METRIC, d * (d + 1) // 2, metric))
+    learned += _learned(jobs, tick)
+    # A stable sort: kernels with one scale first, each kind in the order of families.
+    return sorted(learned, key=lambda each: each.scaling != ONE)
+
+
+class _Job(NamedTuple):
+    """A kernel that is to be learned, and how many numbers that is."""
+
+    kind: GammaKernel
+    scaling: str
+    n_learned: int
+    learn: Callable[[], Learned]
+
+
+def _learned(jobs: list[_Job], tick: Callable[[], None]) -> list[Contender]:
+    """What the jobs find; they do not depend on each other, and are shared among threads."""
+    found: dict[int, Contender] = {}
+
+    def learn(number: int) -> None:
+        job = jobs[number]
+        found[number] = Contender(_name(job.kind), job.scaling, job.learn(), job.n_learned)
+        tick()
+
+    share(learn, range(len(jobs)))
+    return [found[number] for number in range(len(jobs))]
 
 
 def refined(contender: Contender, task: Task) -> Contender | None:
