@@ -31,7 +31,7 @@ from .table import ROOT, Effort, Row, read
 ROOMS = ("rules", "kernels", "constructions", "accuracy", "models", "storage")
 VERDICTS = ROOT / "docs" / "mutants.jsonl"
 REASONS = ROOT / "docs" / "survivors.json"
-WORK = ROOT / "build" / "mutants"
+WORK = ROOT / "build" / "mutants"  # a folder for each room, so that rooms can be tried side by side
 SECONDS = 60  # of CPU time
 MEMORY = 6 << 30
 PER_ROOM = 40
@@ -49,17 +49,17 @@ def run(effort: Effort) -> Iterator[Row]:
 
 def verdicts(room: str, count: int, seed: int = 0) -> Iterator[tuple[Mutant, str]]:
     """The first `count` mutants of a room with their verdicts, tried if they are not known."""
-    copy_of_the_project()
-    package = WORK / "src" / "quadfeat"
+    work = copy_of_the_project(room)
+    package = work / "src" / "quadfeat"
     known = {record["mutant"]: record["verdict"] for record in read(VERDICTS)}
     checked = False
     for mutant in mutants(package, room, seed)[:count]:
         verdict = known.get(mutant.name)
         if verdict is None or (verdict == "survived" and mutant.name not in reasons()):
-            if not checked and outcome(room, "") != "survived":
+            if not checked and outcome(work, room, "") != "survived":
                 raise RuntimeError(f"tests/{room} fails before anything is broken")
             checked, began = True, time.monotonic()
-            verdict = trial(package / mutant.file, mutant, room)
+            verdict = trial(work, mutant, room)
             record = {"room": room, "mutant": mutant.name, "verdict": verdict}
             with VERDICTS.open("a") as file:
                 file.write(json.dumps(record) + "\n")
@@ -72,39 +72,42 @@ def reasons() -> dict[str, str]:
     return json.loads(REASONS.read_text()) if REASONS.exists() else {}
 
 
-def copy_of_the_project() -> None:
+def copy_of_the_project(room: str) -> Path:
     """The package with its compiled core, and the tests, where they can be broken."""
+    work = WORK / room
     find = "from quadfeat._engine import dispatch; print(dispatch._core.__file__)"
     core = subprocess.check_output([sys.executable, "-c", find], text=True).strip()
-    shutil.rmtree(WORK, ignore_errors=True)
+    shutil.rmtree(work, ignore_errors=True)
     skip = shutil.ignore_patterns("__pycache__", "*.cpp", "*.hpp")
     for name in ("src", "tests"):
-        shutil.copytree(ROOT / name, WORK / name, ignore=skip)
+        shutil.copytree(ROOT / name, work / name, ignore=skip)
     for name in ("conftest.py", "pyproject.toml"):
-        shutil.copy(ROOT / name, WORK / name)
-    shutil.copy(core, WORK / "src" / "quadfeat" / "_engine")
-    compileall.compile_dir(WORK, quiet=1)
+        shutil.copy(ROOT / name, work / name)
+    shutil.copy(core, work / "src" / "quadfeat" / "_engine")
+    compileall.compile_dir(work, quiet=1)
+    return work
 
 
-def trial(path: Path, mutant: Mutant, room: str) -> str:
+def trial(work: Path, mutant: Mutant, room: str) -> str:
     """Break one file, run the tests of its room, mend it: "killed" or "survived"."""
+    path = work / "src" / "quadfeat" / mutant.file
     source = path.read_text()
     for compiled in path.parent.glob(f"__pycache__/{path.stem}.*"):
         compiled.unlink()  # it may look newer than what is written now
     path.write_text(mutated(source, mutant.index))
     try:
-        return outcome(room, path.stem)
+        return outcome(work, room, path.stem)
     finally:
         path.write_text(source)
 
 
-def outcome(room: str, stem: str) -> str:
+def outcome(work: Path, room: str, stem: str) -> str:
     """What the tests of a room say in a process of their own, those of one module first."""
     for name in ("pytest", "pandas", "sklearn.utils.estimator_checks", "scipy.stats"):
         importlib.import_module(name)  # once for all children
     child = os.fork()
     if child == 0:
-        _tests(room, stem)
+        _tests(work, room, stem)
     status = os.waitpid(child, 0)[1]
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)  # what tests have started
@@ -113,19 +116,19 @@ def outcome(room: str, stem: str) -> str:
     return "survived" if status == 0 or stopped else "killed"
 
 
-def _tests(room: str, stem: str) -> None:
+def _tests(work: Path, room: str, stem: str) -> None:
     """Run the tests of a room and end this process with pytest's exit code."""
     os.setpgid(0, 0)
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 5))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     signal.alarm(30 * SECONDS)  # one that waits for ever is killed, and counts as seen
-    os.chdir(WORK)
+    os.chdir(work)
     for stream in (1, 2):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
     sys.dont_write_bytecode = True
     # The import hook of an editable install takes precedence over paths.
     sys.meta_path[:] = [f for f in sys.meta_path if not type(f).__module__.startswith("_editable")]
-    sys.path[:0] = [str(WORK), str(WORK / "src")]
+    sys.path[:0] = [str(work), str(work / "src")]
     status = 3
     try:
         first, every = (sorted(Path("tests", room).glob(f"test_{s}.py")) for s in (stem, "*"))
