@@ -1,14 +1,14 @@
-"""Kernel error of every map at equal columns, beside RBFSampler and Nystroem.
+"""Kernel error of every map at equal columns, compared with RBFSampler and Nystroem.
 
     python benchmarks/accuracy.py [--quick] [--brief] [--data NAME ...] [--widths P ...]
         [--bandwidths B ...] [--out FOLDER]
     python benchmarks/accuracy.py --records FILE ...
 
 Held-out pairs, standardised columns (digits also as pixels), bandwidths 0.5, 1 and 2 times the
-median distance, means of three seeds. Data: what scikit-learn ships and, where QUADFEAT_DATA names
-a folder, the sets there. Writes records (JSON lines) as they are made, and a picture; prints
-ratios, the winner of each cell marked, and beside each figure that was asked for the one that was
-measured. `--records` prints that of earlier runs together.
+median distance, means of three seeds. Data: the sets of scikit-learn and, if QUADFEAT_DATA names a
+folder, the sets there. Writes records (JSON lines) as it goes, and a picture; prints ratios with
+the winner of each cell marked, and each target with the measured figure. `--records` prints the
+same from the records of earlier runs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from quadfeat.plotting.displays import CompareDisplay
 
 Record = dict[str, Any]
 SEEDS = (0, 1, 2)
-# What "asked" lists: data, columns, random / ours, best peer / ours, at the median bandwidth.
+# Targets: data, columns, random / ours, best peer / ours, at the median bandwidth.
 ASKED = (
     ("swiss roll", 64, 500.0, 150.0),
     ("breast cancer, 5 columns", 256, 20.0, 8.0),
@@ -109,7 +109,7 @@ def data_sets() -> Iterator[tuple[str, Any, Any]]:
 def run(
     *, widths: list[int], bandwidths: list[float], only: list[str] | None, brief: bool
 ) -> Iterator[Record]:
-    """One record for each data set, bandwidth, width, map and seed; `brief`: what is compared."""
+    """One record for each data set, bandwidth, width, map and seed; `brief`: only compared maps."""
     for name, X, y in data_sets():
         if only and name not in only:
             continue
@@ -215,7 +215,7 @@ def table(records: list[Record]) -> str:
 
 
 def summary(records: list[Record]) -> str:
-    """Each figure that was asked for, and what was measured."""
+    """Each target, and the measured figure."""
     cells = mean_rms(records)
     lines = [
         f"{'shift-invariant, bandwidth 1':36s} {'x random (asked)':>18s} {'x peers (asked)':>18s}"

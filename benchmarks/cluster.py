@@ -1,16 +1,16 @@
-"""What a cluster would do, from parts measured here, and a check with 1, 2 and 4 Dask workers.
+"""Predict the speed of a cluster from parts measured here, and check with 1, 2 and 4 Dask workers.
 
     python benchmarks/cluster.py [--columns P ...] [--rows N] [--machines M] [--gigabytes B]
 
-A fit on a cluster is: every worker makes features of its rows and adds them to sums; sums are sent
-and merged in pairs, a tree; one machine solves. So its seconds are
+In a fit on a cluster every worker computes features of its rows and adds them to sums; sums are
+sent and merged in pairs, in a tree; one machine solves. So it takes, in seconds,
 
     rows x (seconds per row) / workers + levels of the tree x (bytes / bandwidth + merge) + solve
 
-with levels for the partitions of one worker merged where they are. Seconds per row, bytes of the
-sums, merging, packing and solving are measured on one thread; the bandwidth between machines is an
-assumption, `--gigabytes` per second. The check runs the fit with workers of one thread, on this
-machine, and compares CPU seconds: more workers than cores take longer, but do not work more.
+where partitions of one worker are merged locally. Seconds per row, bytes of the sums, merging,
+packing and solving are measured on one thread; the bandwidth between machines is an assumption,
+`--gigabytes` per second. The check runs the fit with workers of one thread on this machine and
+compares CPU seconds: more workers than cores take longer, but not more CPU time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from quadfeat.models import NormalSums, fit_ridge
 from quadfeat.models.stream import Rows
 
 AXES, GAMMA, BLOCK = 16, 0.05, 8192
-PARTITION = 50_000  # rows, as Parquet files and Spark have them
+PARTITION = 50_000  # rows, as usual in Parquet files and Spark
 Record = dict[str, Any]
 
 
@@ -84,7 +84,7 @@ def parts(columns: int) -> Record:
 
 
 def expected(part: Record, n: float, workers: int, bandwidth: float) -> float:
-    """Seconds of a fit, by the formula above."""
+    """Seconds of a fit by the formula above."""
     levels = math.ceil(math.log2(max(1, workers)))
     local = max(0, n / PARTITION / workers - 1) * part["merge"]
     message = part["bytes"] / bandwidth + part["pack"] + part["merge"]
@@ -92,7 +92,7 @@ def expected(part: Record, n: float, workers: int, bandwidth: float) -> float:
 
 
 def check(part: Record, n: int, workers: int) -> Record:
-    """A fit on so many Dask workers of this machine: CPU seconds of workers beside the formula."""
+    """A fit on Dask workers of this machine: CPU seconds of workers and of the formula."""
     import dask.array as da
     from distributed import Client, LocalCluster, wait
 

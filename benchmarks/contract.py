@@ -3,10 +3,10 @@
     python benchmarks/contract.py [--quick] [--least TOL] [--diameter M] [--kernels NAME ...]
 
 For every kernel of the tests that factors over axes, d = 1, 2, 3 and 8 tolerances per decade from
-1e-1 to 1e-8: the certificate, the largest error seen on a dense mesh of gaps, the columns, and
-those of the smallest grid, of any nodes per axis and any one rule, that is seen to meet the
-tolerance. Writes records (JSON lines) and prints a summary. A kernel whose spectrum falls too
-slowly is "refused": no rule of 512 nodes per axis is seen to meet the tolerance.
+1e-1 to 1e-8: the certificate, the largest error on a dense mesh of gaps, the number of columns, and
+that of the smallest grid (any nodes per axis, any one rule) whose error on the mesh meets the
+tolerance. Writes records (JSON lines) and prints a summary. A kernel whose spectrum decays too
+slowly is "refused": no rule of 512 nodes per axis meets the tolerance on the mesh.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Cell:
         self._exact = [[axis.profile(self._t) for axis in axes] for axes in self._axes]
 
     def seen(self, made: list[list[Rule]]) -> float:
-        """The largest |k - k~| / k(0) on the mesh of a grid with these one-dimensional rules."""
+        """The largest |k - k~| / k(0) on the mesh, for a grid with these one-dimensional rules."""
         error = np.zeros((len(self._t),) * self.d)
         for group, exact, own in zip(self.groups, self._exact, made, strict=True):
             shape = [len(self._t) if i in group.axes else 1 for i in range(self.d)]
@@ -82,7 +82,7 @@ class Cell:
         ]
 
     def hand_picked(self, tol: float, ours: tuple[int, ...]) -> float:
-        """The fewest columns, up to ours, of a grid that is seen to meet the tolerance."""
+        """The fewest columns, up to ours, of a grid that meets the tolerance on the mesh."""
         best = tolerance.columns_of(self.groups, np.array(ours))
         for kind in choice.KINDS:
             floor = self._floor(kind, tol, 2 * max(ours))
@@ -101,7 +101,7 @@ class Cell:
         return best
 
     def _floor(self, kind: str, tol: float, most: int) -> list[int] | None:
-        """The fewest nodes on each axis alone, from below, since errors need not fall."""
+        """The fewest nodes on each axis alone, from below: errors need not decrease."""
         counts = []
         for column in range(self.d):
             n, last = 1, 0

@@ -1,4 +1,4 @@
-"""Sparse ANOVA models with learned subsets: what they find, how long they take, how good they are.
+"""Sparse ANOVA models with learned subsets: correct subsets, time and accuracy.
 
     python benchmarks/effects.py [--peers PYTHON] [--parts NAME ...] [--sets NAME ...]
         [--splits S ...] [--models NAME ...] [--draws 20] [--rows 1000000] [--out FOLDER]
@@ -7,10 +7,10 @@ Parts: `friedman` (subsets of friedman1 with 100 columns, and of a product of th
 (beside EBM and pyGAM at their defaults, and pyGAM with its search for a penalty, up to 4,000
 training rows), `rows` (time and memory of a million rows and 20 pairs), `bands` (coverage of the
 bands of an additive function, of a regression and of two classes), `sobol` (shares of the Ishigami
-and g-functions), `phases` (what part of a fit chooses the kernel). Peers run by the interpreter
-that `--peers` names, with `interpret` and `pygam` installed; without it they are left out. Records
-(JSON lines) are written as they are made; cells of `peers` with a record are not run again. Prints
-beside each figure that was asked for the one that was measured.
+and g-functions), `phases` (the part of a fit that chooses the kernel). Peers run in the interpreter
+given by `--peers`, with `interpret` and `pygam` installed; without it they are skipped. Records
+(JSON lines) are written as it goes; cells of `peers` with a record are not run again. Prints each
+target with the measured figure.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def friedman(options: argparse.Namespace) -> list[Record]:
 
 
 def bands(options: argparse.Namespace) -> list[Record]:
-    """Shares of points at which the bands of 95% hold the true effects."""
+    """Shares of points at which 95% bands contain the true effects."""
     return [
         _covered(draw, kind) for kind in ("regression", "logistic") for draw in range(options.draws)
     ]
@@ -103,7 +103,7 @@ def _covered(draw: int, kind: str) -> Record:
         score = fitted.decision_function(X)
     value, spread = fitted.effects(X, return_std=True)
     where = {s[0]: i for i, s in enumerate(fitted.effects_.subsets)}
-    # A true effect that was not found has no band, and is not inside it.
+    # A true effect that was not found has no band, and counts as outside.
     inside = [
         np.mean(np.abs(value[:, where[i]] - truth[:, i]) <= 1.96 * spread[:, where[i]])
         if i in where
@@ -233,7 +233,7 @@ def phases(options: argparse.Namespace) -> list[Record]:
 
 # --- asked and measured ---------------------------------------------------------------------------
 def report(part: str, records: list[Record]) -> list[str]:
-    """Lines of what was asked for and what was measured."""
+    """Lines with each target and the measured figure."""
     if part == "friedman":
         draws = [r for r in records if "draw" in r]
         exact = sum(r["exact"] for r in draws)
@@ -274,7 +274,7 @@ def report(part: str, records: list[Record]) -> list[str]:
     return _report_peers(records)
 
 
-# Models that are compared, and what was asked for.
+# Models to compare, and the targets.
 PAIRS = {
     ("quadfeat", "EBM"): "5 within 2%, 2 better, 10x faster",
     ("quadfeat", "pyGAM"): "better and faster on all",

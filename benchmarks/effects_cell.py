@@ -1,8 +1,8 @@
-"""One cell of benchmarks/effects.py: one model on one split of one set, in a process of its own.
+"""One cell of benchmarks/effects.py: one model on one split of one set, in a separate process.
 
     python benchmarks/effects_cell.py '{"set": "bike15", "split": 0, "model": "EBM"}'
 
-Prints the record as the last line of its output. Peers run by the interpreter that has them.
+Prints the record as the last line of its output. Peers run in the interpreter that has them.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from sklearn.metrics import log_loss
 from tables_cell import CLASSES, split
 
 Record = dict[str, Any]
-ROWS = 4000  # for training, at most: EBM takes minutes for more
-# Of the features: with pairs, of main effects, and of smooth main effects.
+ROWS = 4000  # most training rows: EBM takes minutes for more
+# Columns of features: with pairs, of main effects, and of smooth main effects.
 COLUMNS, MAIN_COLUMNS, SMOOTH_COLUMNS = 1024, 512, 128
 
 
@@ -37,7 +37,7 @@ def main_effects(classes: bool) -> Any:
 
 
 def smooth(classes: bool) -> Any:
-    """Smooth main effects: functions as those of pyGAM, by the quickest fit."""
+    """Smooth main effects: functions like those of pyGAM, by the quickest fit."""
     import quadfeat as qf
 
     features = qf.HermiteMercer(qf.Anova(order=1), n_components=SMOOTH_COLUMNS)

@@ -43,7 +43,7 @@ def measure():
             try:
                 features.fit(X)
             except ValueError:
-                continue  # this map is not for this kernel
+                continue  # this map does not take this kernel
             print(kernel, name, flush=True)
             angle = largest_angle(features, X)
             yield name, kernel, features.n_columns_, angle, *differences(features, X)

@@ -1,12 +1,12 @@
-"""Whether `quadfeat fit` is as good as the best model of ours that `quadfeat compare` finds.
+"""Check that `quadfeat fit` is as good as the best quadfeat model in `quadfeat compare`.
 
     QUADFEAT_DATA=... python benchmarks/fit_against_compare.py [--rows 4000] [--folds 2]
         [--most 50000] [--width 1024] [--csv FOLDER] [california_housing bike letter covtype]
 
 Each data set is written as CSV, four fifths to train.csv and a fifth to test.csv (at most `--most`
-rows in all, at random). `compare` sees train.csv only, `--rows` rows of it; its best contender of
-ours is then fitted to all of train.csv, and both it and `fit` are scored on test.csv. Asked: `fit`
-is within 1 point of accuracy, or 3% of RMSE. One line per data set.
+rows in all, at random). `compare` uses only `--rows` rows of train.csv; its best quadfeat model is
+then fitted to all of train.csv, and both it and `fit` are scored on test.csv. Target: `fit` is
+within 1 point of accuracy, or 3% of RMSE. One line per data set.
 """
 
 from __future__ import annotations

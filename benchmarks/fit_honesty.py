@@ -1,16 +1,16 @@
-"""Whether the score that `quadfeat fit` prints is honest, and how long tables take.
+"""Check that the score printed by `quadfeat fit` is honest, and how long tables take.
 
     python benchmarks/fit_honesty.py [--draws 50] [--rows 300] [--width 32]
         [noise classes friedman table adult]
 
-noise, classes: data without signal; the 95% interval should hold 0 (R2) or .5 (AUROC) in at least
-90% of the draws, and the summary then says that nothing was learned. friedman: friedman1 with noise
-of deviation 1; the interval should cover the score on 100,000 fresh rows in 88 to 99% of the draws.
-table: a CSV of 100,000 rows with text, dates, gaps, a constant column and an id; under 60 s on two
-idle cores. adult: raw adult (of the folder that QUADFEAT_DATA names) as CSV, codes as text, code 0
-of workclass, occupation and country as a gap; AUROC of at least .915, within .01 of gradient
-boosting, in under 60 s. Prints one line per measurement beside what was asked; times are also those
-of the processors, which do not depend on what else runs.
+noise, classes: data without signal; the 95% interval should contain 0 (R2) or .5 (AUROC) in at
+least 90% of the draws, and the summary should then say that nothing was learned. friedman:
+friedman1 with noise of deviation 1; the interval should cover the score on 100,000 fresh rows in 88
+to 99% of the draws. table: a CSV of 100,000 rows with text, dates, gaps, a constant column and an
+id; under 60 s on two idle cores. adult: raw adult (of the folder that QUADFEAT_DATA names) as CSV,
+codes as text, code 0 of workclass, occupation and country as a gap; AUROC of at least .915, within
+.01 of gradient boosting, in under 60 s. Prints one line per measurement with its target; times
+include CPU time, which does not depend on other programs.
 """
 
 from __future__ import annotations

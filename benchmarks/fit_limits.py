@@ -1,14 +1,14 @@
-"""What a fit costs beside its products, against rows, columns, axes and threads, and its peers.
+"""The cost of a fit beyond its products, against rows, columns, axes and threads, and its peers.
 
     python benchmarks/fit_limits.py [--only NAME ...] [--quick] [--out FILE]
 
-`products`: a ridge fit (QuasiRandomFourier, 16 axes, kernel and alpha given) beside the bare
-symmetric products of its shapes, `syrk`, of rows that are in the cache already: the least that
-any fit by sums can take. They take turns in one process; CPU seconds of one thread. `streamed` is
-the sums of the rows, features included; the fit has the map, the solution and the noise too.
-`choosing`: the same with alpha or the map chosen. `growth`: seconds and memory of fits, each in a
-process of its own, against one size at a time, with slopes, beside RBFSampler + Ridge, Nystroem +
-Ridge and GaussianProcessRegressor; the picture is beside the records.
+`products`: a ridge fit (QuasiRandomFourier, 16 axes, kernel and alpha given) compared with the bare
+symmetric products of its shapes, `syrk`, of rows that are already in the cache: the minimum for any
+fit by sums. They take turns in one process; CPU seconds of one thread. `streamed` is the sums of
+the rows, features included; the fit also includes the map, the solution and the noise. `choosing`:
+the same with alpha or the map chosen. `growth`: seconds and memory of fits, each in a separate
+process, against one size at a time, with slopes, and the same for RBFSampler + Ridge, Nystroem +
+Ridge and GaussianProcessRegressor; the picture is written next to the records.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SWEEPS: dict[str, tuple[int, ...]] = {
     "axes": (16, 256),
     "threads": (1, 2),
 }
-WARM = 1_000  # rows of a fit before the one that counts
+WARM = 1_000  # rows of a warm-up fit
 EXACT = (1_000, 2_000, 4_000)  # rows of a Gaussian process with the exact kernel
 OURS = ("quadfeat", "bare products")
 PEERS = ("RBFSampler + Ridge", "Nystroem + Ridge", "GaussianProcessRegressor")
@@ -66,7 +66,7 @@ def products(n: int, p: int, dtype: Any) -> Callable[[], None]:
 
 
 def streamed(features: Any, X: Any, y: Any) -> None:
-    """Features made and summed, block by block, as a fit does it."""
+    """Features computed and summed, block by block, as in a fit."""
     from quadfeat.models import NormalSums
 
     sums = NormalSums(features.n_columns_, 1)
@@ -90,7 +90,7 @@ def cpu_seconds(jobs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, fl
 
 
 def beside_products(columns: int, kind: str, quick: bool) -> Record:
-    """A fit of many rows: what is not products is features, and what does not grow with rows."""
+    """A fit of many rows: besides products it has features, and work independent of the rows."""
     import quadfeat as qf
 
     dtype = np.dtype(kind)
@@ -153,7 +153,7 @@ def grown(name: str, rows: int, columns: int, axes: int, threads: int) -> Record
         else:
             products(n, columns, np.dtype(np.float32))()
 
-    fit(WARM)  # what is loaded by a first fit is not counted
+    fit(WARM)  # imports of the first fit are not counted
     start, cpu = time.perf_counter(), time.process_time()
     fit(rows)
     return {
@@ -164,7 +164,7 @@ def grown(name: str, rows: int, columns: int, axes: int, threads: int) -> Record
 
 
 def in_process(threads: int, *job: Any) -> Record:
-    """A job in a process of its own, with so many threads."""
+    """A job in a separate process, with this number of threads."""
     environment = os.environ | dict.fromkeys(
         ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads)
     )

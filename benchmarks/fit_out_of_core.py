@@ -1,10 +1,10 @@
-"""`quadfeat fit` on folders of Parquet files with text: its largest memory must not grow with rows.
+"""`quadfeat fit` on folders of Parquet files with text: its peak memory must not grow with rows.
 
     python benchmarks/fit_out_of_core.py [--millions 1 4 20] [--width 512] [--folder FOLDER]
 
 Each folder has files of 500,000 rows: two numbers (one with gaps), a date, a category of 300 cities
-and a free text that differs in every row. Linux only: the largest memory is VmHWM of the process,
-asked for five times a second. Prints rows, size of the folder, seconds, memory and score.
+and a free text that differs in every row. Linux only: the peak memory is VmHWM of the process, read
+five times a second. Prints rows, size of the folder, seconds, memory and score.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def write(folder: Path, rows: int) -> None:
 
 
 def measured(folder: Path, width: int, out: Path) -> tuple[float, float, str]:
-    """Seconds, megabytes at the largest, and the score of a fit in a process of its own."""
+    """Seconds, peak megabytes and score of a fit in a separate process."""
     command = [sys.executable, "-m", "quadfeat", "fit", str(folder), "--target", "y", "--json"]
     command += ["--width", str(width), "--no-report", "-o", str(out)]
     began, largest = time.perf_counter(), 0.0

@@ -1,11 +1,11 @@
-"""The front door on heavy tails, beside scikit-learn's Nystroem, over pairs of typical rows.
+"""`KernelFeatures` and scikit-learn's Nystroem on heavy tails, over pairs of typical rows.
 
     python benchmarks/heavy_tails.py [--seeds N]
 
-Rows of nine columns from a t-distribution with two degrees of freedom, as they are and in units of
-their deviations, and normal rows of which one in 500 is far away; 2000 to fit on, 1000 fresh ones
-to judge on, the bandwidth the median distance. Prints the RMS errors over pairs of the inner 99%
-of rows, and ends with 1 where the front door has more than 1.1 of Nystroem's, for any seed.
+Rows of nine columns from a t-distribution with two degrees of freedom, raw and standardised, and
+normal rows of which one in 500 is far away; 2000 training rows, 1000 test rows, the median distance
+as bandwidth. Prints the RMS errors over pairs of the inner 99% of rows, and exits with 1 if the
+error of `KernelFeatures` is more than 1.1 times Nystroem's, for any seed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SETS: dict[str, tuple[Draw, bool]] = {
 
 
 def measure(name: str, p: int, seed: int) -> tuple[float, float, str]:
-    """The typical RMS of the front door and of Nystroem, and what was chosen."""
+    """The typical RMS of `KernelFeatures` and of Nystroem, and the chosen map."""
     make, standardise = SETS[name]
     rng = np.random.default_rng(seed)
     train, test = make(rng, 2000), make(rng, 1000)

@@ -21,7 +21,7 @@ from tests.models.killing import duration, killed_until_done, same_model
 
 
 def fits(folder: Path) -> dict[str, tuple]:
-    """A name, a model for a checkpoint's path, and its data on the disk."""
+    """A name, a function from a checkpoint's path to a model, and its data on disk."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200_000, 10)).astype(np.float32)
     np.savez(folder / "rows.npz", X=X, y=np.sin(X[:, 0]) + X[:, 1])

@@ -1,12 +1,12 @@
-"""Kernels learned from targets: useless columns, hard data, and what the choice costs.
+"""Kernels learned from targets: useless columns, hard data, and the cost of learning.
 
     python benchmarks/learned_kernels.py [noise] [hard] [cost] [--draws 20] [--rows 1000000]
 
-`noise` adds 30 columns of noise to kin8nm (QUADFEAT_DATA names the folder that has it): the error
-by that without them, and whether the importances put the true 8 columns first. `hard` compares the
-default with one length scale from the targets, `Gaussian("tuned")`, over draws of data that are
-few, wide, degenerate, with outliers or a rare class. `cost` times default fits, and the fit of many
-rows beside one with the kernel given. Prints each figure with the one that was asked for.
+`noise` adds 30 columns of noise to kin8nm (from the folder QUADFEAT_DATA): the ratio of errors with
+and without them, and whether the importances rank the true 8 columns first. `hard` compares the
+default with one length scale from the targets, `Gaussian("tuned")`, on data with few rows, many
+columns, degenerate columns, outliers or a rare class. `cost` times default fits, and a fit of many
+rows with and without a given kernel. Prints each figure with its target.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from sklearn.metrics import log_loss
 
 import quadfeat as qf
 
-Split = tuple[Any, Any, Any, Any]  # rows and targets to train on, to test on
+Split = tuple[Any, Any, Any, Any]  # training rows and targets, test rows and targets
 
 
 def show(what: str, value: float, limit: float, unit: str = "") -> None:
-    """One line: a figure, what was asked, and whether it is met."""
+    """Print one line: a figure, its target, and whether it is met."""
     verdict = "met" if value <= limit else "NOT MET"
     print(f"{what:58} {value:8.3f}{unit} (at most {limit:g}{unit}) {verdict}", flush=True)
 
@@ -73,7 +73,7 @@ def degenerate(seed: int) -> Split:
 
 
 def outliers(seed: int) -> Split:
-    """One target in 50 is off by 20 deviations; those that judge are not."""
+    """One training target in 50 is off by 20 deviations; test targets are not."""
     X, y, A, b = friedman(seed, 200)
     far = np.random.default_rng(seed).choice(200, 4, replace=False)
     y = y.copy()
@@ -99,7 +99,7 @@ def rare(seed: int) -> Split:
 
 
 def hard(draws: int) -> None:
-    """The default by one length scale, over draws of each case."""
+    """The ratio of errors of the default and of one length scale, over draws of each case."""
     cases: dict[str, Callable[[int], Split]] = {
         "friedman1, 100 rows": lambda seed: friedman(seed, 100),
         "60 rows of 100 columns": wide,

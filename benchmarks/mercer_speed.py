@@ -3,13 +3,12 @@
     python benchmarks/mercer_speed.py [--columns 1024] [--rows 4000] [--runs 9] [--output FILE]
 
 One thread; every time is the minimum of interleaved runs. The engine writes into reused memory;
-`Nystroem.transform` makes its own, which is how it is used. The ratios are what to read.
+`Nystroem.transform` allocates its output, as in normal use. Compare the ratios, not the times.
 
-The spread of direction i falls as i^-decay. Where axes are not correlated they are the directions,
-and nothing is multiplied. Where they are ("turned"), every direction in use is a product with every
-axis; but where all 784 matter (decay 0.5), most are in one column alone, and 93 reflections turn
-the axes as well. Of MNIST's 784 axes, taken where QUADFEAT_DATA names a folder that has it, about
-400 directions are used.
+The spread of direction i falls as i^-decay. Uncorrelated axes are the directions, and nothing is
+multiplied. If axes are correlated ("turned"), every direction in use is a product with every axis;
+but if all 784 matter (decay 0.5), most are in only one column, and 93 reflections turn the axes as
+well. MNIST (784 axes, if QUADFEAT_DATA names its folder) uses about 400 directions.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def data_sets(n: int) -> Iterator[tuple[str, Any]]:
 
 
 def jobs(X: Any, p: int, dtype: Any) -> tuple[int, dict[str, Callable[[], object]]]:
-    """The directions that rows are multiplied with, and ways to p columns for the rows of X."""
+    """The number of directions to multiply rows with, and jobs that compute p columns of X."""
     rng = np.random.default_rng(0)
     n, d = X.shape
     gamma = 0.5 / float(np.median(np.sum((X[::2] - X[1::2]) ** 2, axis=1)))

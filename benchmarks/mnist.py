@@ -1,10 +1,10 @@
-"""MNIST by closed-form ridge on features, beside random Fourier features and Nystroem.
+"""MNIST by closed-form ridge on features, compared with random Fourier features and Nystroem.
 
     QUADFEAT_DATA=FOLDER python benchmarks/mnist.py [--columns 2048 4096]
 
 One bandwidth of five (0.3 to 0.9 times the median distance) and one ridge penalty per map, both
-chosen with the first number of columns, fitted to 20,000 rows, on 10,000 others of the training
-set; then a fit to all 60,000 rows and one look at the test set.
+chosen at the first number of columns by fits on 20,000 rows, scored on 10,000 others of the
+training set; then a fit on all 60,000 rows and one evaluation on the test set.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def solve(gram: Any, cross: Any, penalty: float) -> Any:
 
 
 def accuracy(features: Any, coefficients: list[Any], X: Any, y: Any) -> list[float]:
-    """The share of rows that each of the coefficients gets right."""
+    """The accuracy of each set of coefficients."""
     right = np.zeros(len(coefficients))
     for start in range(0, len(X), BLOCK):
         Z = features.transform(X[start : start + BLOCK])

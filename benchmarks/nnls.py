@@ -1,4 +1,4 @@
-"""CPU times of non-negative least squares with many candidates, beside scipy at its size.
+"""CPU times of non-negative least squares with many candidates, and of scipy on smaller problems.
 
 OMP_NUM_THREADS=1 python benchmarks/nnls.py
 """

@@ -1,13 +1,13 @@
-"""Build the sdist and the wheel, and try them as a stranger would: `make package`.
+"""Build the sdist and the wheel, and test them in a fresh environment: `make package`.
 
     python benchmarks/package.py [--all] [--tests PATH ...] [--keep FOLDER]
 
-The wheel is made from the sdist and installed into an empty environment whose PATH has no compiler,
-and the seconds until a first prediction are printed, downloads of dependencies included. Then the
-tests of the unpacked sdist and the examples in the wheel's docstrings are run, outside of this
-folder: all, or those named. What is tested is the wheel, since nothing imports the `src` of the
-sdist; tests that read files (the README, sources, pages) read those of the sdist. Skipped are tests
-that compile, those of the built site, and without `--all` those of torch, ONNX and Spark.
+The wheel is built from the sdist and installed into an empty environment without a compiler on
+PATH; the time to a first prediction is printed, including downloads of dependencies. Then the tests
+of the unpacked sdist and the examples in the wheel's docstrings are run outside of this folder:
+all, or those named. They test the wheel, because nothing imports the `src` of the sdist; tests that
+read files (the README, sources, pages) read those of the sdist. Tests that compile and those of the
+built site are skipped, and without `--all` those of torch, ONNX and Spark.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ X = np.random.default_rng(0).normal(size=(1000, 3))
 model = qf.KernelRegressor().fit(X, np.sin(X[:, 0]))
 print("first prediction", model.predict(X[:1]), qf.engine_info()["engine"], qf.__file__)
 """
-# What tests import.
+# Packages that the tests import.
 TESTS = ["pytest>=8", "pytest-xdist>=3.5", "pandas>=2.2", "polars>=1.0", "mpmath>=1.3"]
 COMPILERS = re.compile(r"(.*-)?(cc|c\+\+|c89|c99|gcc|g\+\+|clang|clang\+\+)(-[\d.]+)?|cmake|ninja")
 
@@ -51,13 +51,13 @@ def run(command: list[object], **options: object) -> None:
 
 
 def children_seconds() -> float:
-    """CPU time of processes that have ended, which a busy machine changes little."""
+    """CPU time of finished processes, which depends little on other programs."""
     used = os.times()
     return used.children_user + used.children_system
 
 
 def without_compiler(environment: Path) -> dict[str, str]:
-    """The variables of a shell with all programs but compilers; pip's settings stay."""
+    """The environment of a shell without compilers on PATH; pip's settings stay."""
     tools = environment / "tools"
     tools.mkdir()
     for folder in filter(os.path.isdir, os.environ["PATH"].split(os.pathsep)):

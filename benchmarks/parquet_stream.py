@@ -1,8 +1,8 @@
-"""A fit from a Parquet file larger than the memory it may take: seconds, rows/s, RSS over time.
+"""A fit from a Parquet file larger than the allowed memory: seconds, rows/s, RSS over time.
 
 OMP_NUM_THREADS=2 python benchmarks/parquet_stream.py [--rows 10000000] [--width 512]
 
-Writes its own file of 40 float32 columns and a target (1.7 GB at 10 million rows) into a temporary
+Writes a file of 40 float32 columns and a target (1.7 GB at 10 million rows) into a temporary
 folder, with row groups of a million rows, or one of all rows with --one-group.
 """
 
@@ -45,7 +45,7 @@ def fit(path: Path, width: int) -> None:
 
 
 def watched(path: Path, width: int) -> list[tuple[float, float]]:
-    """(seconds, megabytes resident) of a process that fits, five times a second."""
+    """(seconds, resident megabytes) of a fitting process, five times a second."""
     began, seen = time.monotonic(), []
     child = os.fork()
     if child == 0:
@@ -70,7 +70,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.parquet"
-        # Written by another process, so that nothing of it stays in this one.
+        # Written by another process, so that none of it stays in this one.
         writer = os.fork()
         if writer == 0:
             group = options.rows if options.one_group else 1_000_000

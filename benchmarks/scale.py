@@ -2,10 +2,10 @@
 
     python benchmarks/scale.py [--quick] [--only NAME ...] [--out FILE]
 
-Every case runs in a process of its own, one after the other, so that its peak memory is its own.
+Every case runs in a separate process, one after the other, so that peak memory is per case.
 The kernel is Matern 3/2 with a length scale of a tenth of the box's side, on equispaced grids that
 are certified to a kernel error of 1e-3. `--quick` takes a hundredth of the rows. Times are wall
-seconds, CPU seconds stand beside them.
+seconds and CPU seconds.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def kernel(product: bool) -> qf.Matern:
 
 
 def described(model: Any, d: int) -> Record:
-    """The error of the function at new rows, and what was proven of the kernel."""
+    """The error of the function at new rows, and the proven error of the kernel."""
     X = np.random.default_rng(1).random((100_000, d))
     predicted, record = timed(lambda: model.predict(X))
     return {
@@ -82,7 +82,7 @@ def plane(n: int, *, product: bool = True, alpha: Any = 1.0, name: str = "toepli
 
 
 def stream(n: int) -> Record:
-    """1 axis, rows made block by block and never held."""
+    """1 axis, rows generated block by block and never held."""
 
     def blocks() -> Iterator[tuple[Any, Any]]:
         for number, start in enumerate(range(0, n, BLOCK)):

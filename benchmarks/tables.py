@@ -1,23 +1,22 @@
-"""The default models on real tables, beside the version before, ridge, boosting, xRFM and SVGP.
+"""The default models on real tables, with an earlier version, ridge, boosting, xRFM and SVGP.
 
     python benchmarks/tables.py [--before PYTHON] [--sets NAME ...] [--models NAME ...]
         [--splits S ...] [--threads 1] [--limit 900] [--memory 12] [--retry] [--out FOLDER]
     python benchmarks/tables.py --records FILE ... [--out FOLDER]
 
 Every regression and classification set of the folder that QUADFEAT_DATA names and of scikit-learn,
-five splits, the same standardised columns for all models (one-hot ones of adult, too). covtype and
-TIMIT are left out: other benchmarks have them. `quadfeat` is `KernelRegressor` or
-`KernelClassifier` of `KernelFeatures(n_components=1024)`, all else at its default; `before` is the
-same by another interpreter, with the quadfeat that is installed there (PYTHONPATH is not passed
-on). Peers are at their defaults; those that are not installed are skipped (`pip install lightgbm
-xgboost xrfm gpytorch`). Exact kernel ridge runs on sets of up to 8,000 training rows.
+five splits, the same standardised columns for all models (also the one-hot columns of adult).
+covtype and TIMIT are left out because other benchmarks have them. `quadfeat` is `KernelRegressor`
+or `KernelClassifier` with `KernelFeatures(n_components=1024)`, otherwise at defaults; `before` is
+the same in another interpreter, with the quadfeat installed there (PYTHONPATH is not passed on).
+Peers are at their defaults; missing ones are skipped (`pip install lightgbm xgboost xrfm
+gpytorch`). Exact kernel ridge runs on sets of up to 8,000 training rows.
 
-Each cell runs in a process of its own with limits of CPU time (times threads; 20 times as long by
-the clock, for a busy machine) and memory; a failure is a record, too.
-Records (JSON lines) are written as they are made; cells with a record are not run again (`--retry`:
-unless they failed). Prints means over splits, the best of each set marked, mean ranks, ratios to
-the version before, and beside each figure that was asked for the one that was measured; draws the
-ranks. `--records` does that with the records of earlier runs.
+Each cell runs in a separate process with limits of CPU time (times threads; 20 times as long on the
+clock, for a busy machine) and memory; a failure is also a record. Records (JSON lines) are written
+as it goes; cells with a record are not run again (`--retry`: unless they failed). Prints means over
+splits with the best of each set marked, mean ranks, ratios to the earlier version, and each target
+with the measured figure; draws the ranks. `--records` does this with the records of earlier runs.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ SPLITS = (0, 1, 2, 3, 4)
 
 
 def measure(options: argparse.Namespace) -> list[Record]:
-    """Run the cells that have no record; all records, those of earlier runs first."""
+    """Run the cells without a record; returns all records, those of earlier runs first."""
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / "tables.jsonl"
     records = read([path]) if path.exists() else []
@@ -63,7 +62,7 @@ def measure(options: argparse.Namespace) -> list[Record]:
 
 
 def cells(options: argparse.Namespace) -> Iterator[tuple[str, str, int]]:
-    """model, set, split of what the options ask for and what is installed."""
+    """model, set, split of the requested cells whose packages are installed."""
     for model in options.models or MODELS:
         if model == "before" and not options.before:
             print("before: skipped, --before names no interpreter")
@@ -85,7 +84,7 @@ def cells(options: argparse.Namespace) -> Iterator[tuple[str, str, int]]:
 
 
 def run(cell: Record, options: argparse.Namespace) -> Record:
-    """What the process of a cell reports, or the reason why it failed."""
+    """The report of a cell's process, or the reason why it failed."""
     threads = str(options.threads)
     environment = os.environ | dict.fromkeys(
         ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), threads

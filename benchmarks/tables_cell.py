@@ -1,9 +1,9 @@
-"""One cell of benchmarks/tables.py: one model on one split of one set, in a process of its own.
+"""One cell of benchmarks/tables.py: one model on one split of one set, in a separate process.
 
     python -P benchmarks/tables_cell.py '{"set": "iris", "split": 0, "model": "xRFM", "threads": 1}'
 
-Prints the record as the last line of its output. It is run by the interpreter of either version of
-quadfeat and imports of it only what all versions have.
+Prints the record as the last line of its output. It runs in the interpreter of either version of
+quadfeat and imports only names that all versions have.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ CLASSES = (
     "wine",
     "iris",
 )
-# Model -> the modules that it needs beside scikit-learn.
+# Model -> the modules that it needs in addition to scikit-learn.
 MODELS = {
     "quadfeat": ("quadfeat",),
     "before": (),
@@ -126,9 +126,9 @@ def split(name: str, seed: int) -> tuple[Any, Any, Any, Any]:
 
 # --- models ---------------------------------------------------------------------------------------
 def make(model: str, *, classes: bool, threads: int) -> Any:
-    """An estimator with `fit`, `predict` and, of classes, `predict_proba`.
+    """An estimator with `fit`, `predict` and, for classes, `predict_proba`.
 
-    Those whose predictions have a deviation also have `deviation(X)`, of a new observation.
+    If it has standard deviations, also `deviation(X)`, that of a new observation.
     """
     if model in ("quadfeat", "before"):
         return quadfeat_default(classes)
@@ -205,7 +205,7 @@ class SVGP:
     """GPyTorch's variational process: Matern 3/2 with a scale per axis, 500 inducing points.
 
     Adam at rate 0.01, batches of 1,024 rows, 100 epochs (at least 2,000 steps). Scales start at
-    sqrt(d), about the distance between two rows: from GPyTorch's 0.69 nothing is learned of 32
+    sqrt(d), about the distance between two rows: with GPyTorch's 0.69 it learns nothing from 32
     columns.
     """
 
@@ -313,7 +313,7 @@ def deviations(estimator: Any, X: Any) -> Any:
 
 
 def chosen(estimator: Any) -> Record:
-    """What a model of quadfeat chose, and where its code is."""
+    """The choices of a quadfeat model, and the path of its code."""
     features = getattr(estimator, "features_", None)
     if features is None:
         return {}
@@ -337,7 +337,7 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     warnings.simplefilter("ignore")
-    # Peers may print as they fit; the record is all of the output.
+    # Peers may print while fitting; the output must be only the record.
     with contextlib.redirect_stdout(sys.stderr):
         try:
             record = run(cell)

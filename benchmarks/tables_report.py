@@ -1,4 +1,4 @@
-"""What benchmarks/tables.py prints and draws of its records: functions of records alone."""
+"""The text and picture of benchmarks/tables.py, as functions of its records."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tables_cell import CLASSES, MODELS, REGRESSION
 Record = dict[str, Any]
 Cell = tuple[str, int]  # set, split
 SCORES = {"rmse": REGRESSION, "error": CLASSES}
-# What was asked for. RMSE at most:
+# Targets. RMSE at most:
 ASKED_RMSE = {
     "pumadyn32nm": 0.22,
     "bike": 0.020,
@@ -29,7 +29,7 @@ ASKED_BOOSTING = tuple(name for name in REGRESSION if name not in ("bike15", "di
 
 # --- means and ranks ------------------------------------------------------------------------------
 def values(records: list[Record], metric: str) -> dict[str, dict[Cell, float]]:
-    """model -> (set, split) -> value, of cells that have one."""
+    """model -> (set, split) -> value, for cells that have one."""
     by_model: dict[str, dict[Cell, float]] = {}
     for r in records:
         if metric in r:
@@ -96,7 +96,7 @@ def table(
     digits: int = 4,
     mark: Any = min,
 ) -> str:
-    """Sets x models: means over splits, the best marked *, (n) splits where not all are there."""
+    """Sets x models: means over splits, the best marked *, (n) splits if some are missing."""
     by_model = values(records, metric)
     names = [
         n for n in (*REGRESSION, *CLASSES) if any(n == c[0] for v in by_model.values() for c in v)
@@ -123,7 +123,7 @@ def table(
 
 
 def _row(label: str, entries: Any) -> str:
-    """A line of a table; columns are wide enough for the longest name of a model."""
+    """A line of a table; columns fit the longest name of a model."""
     short = {"HistGradientBoosting": "HistGB", "exact kernel ridge": "exact KRR"}
     return f"{label:20s}" + "".join(f"{short.get(entry, entry):>13s}" for entry in entries)
 
@@ -176,7 +176,7 @@ def failures(records: list[Record]) -> str:
 
 
 def asked(records: list[Record]) -> str:
-    """Each figure that was asked for, and what was measured."""
+    """Each target, and the measured figure."""
     ours = values(records, "rmse").get("quadfeat", {})
     splits = {r["split"] for r in records if r["model"] == "quadfeat"}
     lines = [f"asked for, and measured ({len(splits)} splits)"]
@@ -234,7 +234,7 @@ def _asked_of_before(records: list[Record]) -> list[str]:
 
 
 def _asked_of_xrfm(records: list[Record]) -> list[str]:
-    """Mean ranks (without the version before) and times of fits, where both finished."""
+    """Mean ranks (without the earlier version) and times of fits, if both finished."""
     both: dict[str, list[float]] = {"quadfeat": [], "xRFM": []}
     seconds = {}
     for metric, names in SCORES.items():
@@ -271,7 +271,7 @@ def _pairs(
 
 
 def _verdict(met: Any, measured: Any = (), wanted: Any = ()) -> str:
-    """In words; of sets that were not all measured only "so far"."""
+    """The verdict in words; "so far" if not all sets were measured."""
     return ("met" if met else "NOT MET") + (" so far" if len(measured) < len(wanted) else "")
 
 

@@ -1,9 +1,9 @@
 """Records behind the page on performance: python benchmarks/timings.py writes docs/timings.jsonl.
 
-CPU seconds of all threads, which a busy machine changes little. Two questions: a fit against the
-number of rows (8 columns, 256 features; RBFSampler + Ridge beside it; one run, since the first pays
-for what is loaded, after a small fit of each), and the transform of a row by every map (16 columns,
-256 features; the least of 15 runs that take turns).
+CPU seconds of all threads, which depend little on other programs. Two measurements: a fit against
+the number of rows (8 columns, 256 features; also RBFSampler + Ridge; one run after a small warm-up
+fit of each, because the first fit pays for imports), and the transform of a row by every map (16
+columns, 256 features; the minimum of 15 runs that take turns).
 """
 
 from __future__ import annotations

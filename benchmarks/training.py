@@ -1,11 +1,11 @@
-"""Training against the pipelines that users have: seconds, rows per second, peak memory, accuracy.
+"""Training compared with usual pipelines: seconds, rows per second, peak memory, accuracy.
 
     python benchmarks/training.py [--quick] [--only NAME ...] [--out FILE]
 
-Every fit runs in a process of its own, one after the other, so that its peak memory is its own.
-Data sets are those in the folder that QUADFEAT_DATA names; parts that need them are left out
-without it. `--quick` takes a tenth of the rows or less. Times are wall seconds; CPU seconds stand
-beside them, because only those can be compared on a machine that has other things to do.
+Every fit runs in a separate process, one after the other, so that peak memory is per fit. Data sets
+come from the folder QUADFEAT_DATA; parts that need them are skipped without it. `--quick` takes a
+tenth of the rows or less. Times are wall seconds and CPU seconds; only the latter can be compared
+on a busy machine.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ NEEDS_DATA: set[str] = set()
 
 
 def job(data: bool = False) -> Callable[[Callable[[bool], Record]], Callable[[bool], Record]]:
-    """A fit to run in a process of its own; `data` if it needs the folder of data sets."""
+    """A fit to run in a separate process; `data` if it needs the folder of data sets."""
 
     def register(function: Callable[[bool], Record]) -> Callable[[bool], Record]:
         JOBS[function.__name__] = function
@@ -86,7 +86,7 @@ WIDTH = 2000
 
 
 def covtype_rows() -> int:
-    """As many rows as the peers can hold: three float64 copies of their features, 24 GB in all."""
+    """As many rows as the peers can hold: three float64 copies of their features, 24 GB."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return int(0.75 * memory / (3 * 8 * WIDTH))
 
@@ -114,7 +114,7 @@ def covtype_ours_float32(quick: bool) -> Record:
 
 @job(data=True)
 def covtype_chosen_float32(quick: bool) -> Record:
-    """The same, with the map chosen too: only the kernel is given, as the peers have it."""
+    """The same, with the map chosen too: only the kernel is given, as for the peers."""
     X, y, X_test, y_test = covtype(quick)
     features = qf.KernelFeatures(qf.Gaussian(GAMMA), n_components=WIDTH)
     model = qf.KernelClassifier(features, dtype="float32")
@@ -242,7 +242,7 @@ def mnist_convolution(quick: bool) -> Record:
 
 def mnist_peer(quick: bool, kind: Any, last: Any) -> Record:
     width = 1024 if quick else 4096
-    # A length scale of half the median distance between images; not tuned, and ours is.
+    # A length scale of half the median distance between images; not tuned, while ours is.
     sampler = kind(gamma=0.02, n_components=width, random_state=0)
     return fitted(make_pipeline(sampler, last), *mnist(quick))
 
@@ -289,7 +289,7 @@ def letter_exact(quick: bool) -> Record:
 
 # --- all of them ---
 def run(name: str, quick: bool) -> Record:
-    """One job in a process of its own."""
+    """One job in a separate process."""
     command = [sys.executable, __file__, "--job", name, *(["--quick"] if quick else [])]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:

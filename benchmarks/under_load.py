@@ -2,11 +2,11 @@
 
     python benchmarks/under_load.py [--before PYTHON] [--only NAME ...] [--repeats 3] [--busy 2]
 
-Wall seconds, each the median of fresh processes; busy means with `--busy` processes beside it that
-compute without end. `times one` is what the default takes on the busy machine, by what one thread
-(OPENBLAS_NUM_THREADS=1) takes there: at most 2 is wanted. `--before` names the interpreter of
-another version, whose rows then stand beside. Data sets are those in the folder that QUADFEAT_DATA
-names; jobs that need them are left out without it.
+Wall seconds, each the median of fresh processes; "busy" means that `--busy` other processes compute
+all the time. `times one` is the time of the default on the busy machine divided by that of one
+thread (OPENBLAS_NUM_THREADS=1): the target is at most 2. `--before` names the interpreter of
+another version to compare with. Data sets come from the folder QUADFEAT_DATA; jobs that need them
+are skipped without it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 Timed = Callable[[], object]
-JOBS: dict[str, Callable[[], Timed]] = {}  # each prepares what is then timed
+JOBS: dict[str, Callable[[], Timed]] = {}  # each prepares a job, which is then timed
 NEEDS_DATA: set[str] = set()
 WAYS = {"default": {}, "one thread": {"OPENBLAS_NUM_THREADS": "1"}}
 FREED = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -51,7 +51,7 @@ def two_rows() -> Timed:
     rows.write_text("a,b,y\n0.0,1.0,0.5\n1.0,0.0,1.5\n")
     others.write_text("a,b,y\n0.1,0.9,0.6\n0.9,0.1,1.4\n")
     asked = ["fit", str(rows), "--target", "y", "--out", str(folder / "model.qf")]
-    # Two rows are too few to hold any out.
+    # Two rows are too few for held-out rows.
     asked += ["--task", "regression", "--test", str(others)]
     return lambda: app(asked, standalone_mode=False)
 
@@ -137,7 +137,7 @@ def covtype() -> Timed:
 # --- all of them ---
 @contextlib.contextmanager
 def beside(count: int) -> Iterator[None]:
-    """So many processes that compute without end."""
+    """This number of processes that compute all the time."""
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     try:
         yield
@@ -148,7 +148,7 @@ def beside(count: int) -> Iterator[None]:
 
 
 def seconds(python: str, name: str, way: str) -> float:
-    """One job in a process of its own; nan where it fails."""
+    """One job in a separate process; nan if it fails."""
     environment = {key: value for key, value in os.environ.items() if key not in FREED}
     done = subprocess.run(
         [python, __file__, "--job", name],
@@ -174,7 +174,7 @@ def main() -> None:
     if args.job:
         import quadfeat as qf
 
-        for name in qf.__all__:  # which are loaded when used, and not to be timed
+        for name in qf.__all__:  # load them now, so that imports are not timed
             getattr(qf, name)
         work = JOBS[args.job]()
         began = time.perf_counter()

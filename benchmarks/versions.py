@@ -1,11 +1,11 @@
-"""Times of this version by those of another: fits and single rows, side by side.
+"""Times of this version relative to another: fits and single rows, side by side.
 
     python benchmarks/versions.py --before PYTHON [--path FOLDER] [--repeats 11] [--only NAME ...]
 
 `--before` is the interpreter of the other version, `--path` the folder of its sources if it is not
-installed there. Both versions wait in a process of their own and take turns, so that a busy machine
-slows both. Prints the median of the ratios of neighbouring turns, with a 95% interval (order
-statistics), and exits with 1 where an interval lies above `--most`.
+installed there. Each version waits in a separate process and they take turns, so that a busy
+machine slows both. Prints the median of the ratios of neighbouring turns, with a 95% interval
+(order statistics), and exits with 1 if an interval lies above `--most`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""MNIST with tens of thousands of columns: the iterative solver beside the exact one.
+"""MNIST with tens of thousands of columns: the iterative solver compared with the exact one.
 
     QUADFEAT_DATA=FOLDER python benchmarks/wide.py [--only NAME ...] [--out FILE]
 
 `exact` and `iterative`: 16,384 columns, 20,000 rows, alpha given. `mnist`: 32,768 columns, 60,000
-rows, alpha chosen. Every case runs in a process of its own, so that its peak memory is its own. The
-test set is looked at once per case.
+rows, alpha chosen. Every case runs in a separate process, so that peak memory is per case. The test
+set is used once per case.
 """
 
 from __future__ import annotations
