@@ -6,9 +6,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 ENGINE := CMakeLists.txt $(wildcard $(addprefix src/quadfeat/_engine/cpp/,*.cpp *.hpp units/*.cpp))
 
-# Tests share the processors among processes: fits run BLAS on one thread anyway, and what else
-# starts threads would fight over them. Each process starts with files side by side, whose fixtures
-# it makes once, and takes from the others when it is done.
+# Tests run in several processes: fits run BLAS on one thread anyway, and other threads would compete
+# for the processors. Each process starts with neighbouring files, so that it builds their fixtures
+# once, and takes tests from the others when it is done.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
 	$(BIN)/pytest --numprocesses=auto --maxprocesses=4 --dist=worksteal $(ARGS)
 
@@ -23,12 +23,12 @@ test: $(VENV)/dev.stamp lint
 	$(PYTEST)
 	$(TRUST) --quick
 
-# Inputs, files, faults and figures against their bounds, for hours; ARGS=--quick takes a minute. The records of a
-# full run are those of the page on testing.
+# Checks inputs, files, faults and figures against their bounds, for hours; ARGS=--quick takes a minute.
+# The page on testing shows the records of a full run.
 trust: $(VENV)/dev.stamp
 	$(TRUST) $(ARGS)
 
-# What takes long and rarely tells.
+# Tests that take long and rarely fail.
 test-long: $(VENV)/dev.stamp
 	$(PYTEST) -m long
 
@@ -42,7 +42,7 @@ notebooks: docs
 	$(PIP) install nbclient ipykernel
 	$(BIN)/python docs/notebooks.py
 
-# The sdist and the wheel, and what they are worth without a compiler and outside of this folder.
+# The sdist and the wheel, tested without a compiler and outside of this folder.
 package: $(BIN)/python
 	$(PIP) install build
 	$(BIN)/python benchmarks/package.py
@@ -61,8 +61,8 @@ accuracy: $(VENV)/dev.stamp
 training: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/training.py
 
-# Fits by non-uniform FFTs of up to 1e8 rows, fits beside their products and beside peers, parts of
-# a fit on a cluster; ARGS=--quick takes fewer rows.
+# Fits by non-uniform FFTs of up to 1e8 rows, fits compared with their products and with peers, parts
+# of a fit on a cluster; ARGS=--quick takes fewer rows.
 scale: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/scale.py $(ARGS)
 	$(BIN)/python benchmarks/fit_limits.py $(ARGS)
@@ -72,7 +72,7 @@ scale: $(VENV)/dev.stamp
 tables: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/tables.py $(if $(BEFORE),--before $(BEFORE))
 
-# `make effects PEERS=PYTHON` also runs EBM and pyGAM, by an interpreter with interpret and pygam.
+# `make effects PEERS=PYTHON` also runs EBM and pyGAM, in an interpreter with interpret and pygam.
 effects: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/effects.py $(if $(PEERS),--peers $(PEERS))
 

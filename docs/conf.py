@@ -8,7 +8,7 @@ from pathlib import Path
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS / "_ext"))
 
-# What fits is quick here: one thread per process gives the same pictures on every machine.
+# Fits are quick here: one thread per process gives the same pictures on every machine.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 SOURCE = DOCS.parent / "src" / "quadfeat" / "__init__.py"
@@ -92,5 +92,5 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "tour": []}  # which have no pages below them
+html_sidebars = {"index": [], "tour": []}  # these have no pages below them
 html_context = {"default_mode": "auto"}

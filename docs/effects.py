@@ -30,7 +30,7 @@ CALIFORNIA = (
 
 
 def diabetes() -> qf.EffectsDisplay:
-    """Four columns and what they do to the progression of the disease."""
+    """Effects of four columns on the progression of the disease."""
     X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     model = qf.KernelRegressor(qf.Landmarks(qf.Anova(), n_components=256)).fit(X, y)
     return qf.EffectsDisplay.from_estimator(model, X, n_effects=5)

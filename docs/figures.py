@@ -1,6 +1,6 @@
 """Pictures of the pages, drawn when the site is built: `python docs/figures.py FOLDER` writes them.
 
-`choosing` is a drawing; `promises` computes what it shows; `fits` and `transforms` are drawn from
+`choosing` is a drawing; `promises` computes its figures; `fits` and `transforms` are drawn from
 records in docs/timings.jsonl, which benchmarks/timings.py writes.
 """
 
@@ -33,7 +33,7 @@ LAST = ("HermiteMercer", "least error and cheapest on smooth data")
 
 
 def choosing() -> str:
-    """The questions in a column, what to take beside them."""
+    """The questions in a column, with the answers next to them."""
     step, width, left, box, right = 74, 700, 10, 250, 400
     height = step * (len(QUESTIONS) + 1) + 6
     shapes = []
@@ -79,7 +79,7 @@ markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0 L8 4 L0 8 Z" fill="#333
 
 # ---- what was promised, and what is there --------------------------------------------------------
 def promises() -> str:
-    """Certified and estimated errors against those seen, on rows that the map never saw."""
+    """Certified and estimated errors against observed ones, on rows that the map never saw."""
     made = figure(7.2, 3.8)
     left, right = made.subplots(1, 2)
     tolerances = 10.0 ** -np.arange(1, 11)
@@ -123,7 +123,7 @@ def promises() -> str:
 
 
 def _spare() -> Any:
-    """Axes that a display may draw on, and nobody looks at."""
+    """Axes for a display to draw on, which are not shown."""
     return figure().subplots()
 
 
@@ -151,7 +151,7 @@ def fits() -> str:
 
 
 def transforms() -> str:
-    """CPU time per row against the error it buys."""
+    """CPU time per row against the error."""
     made = figure(7.2, 3.8)
     ax = made.subplots()
     for record in _records("transform"):

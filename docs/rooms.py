@@ -1,8 +1,8 @@
-"""Draw the rooms of the package and who imports whom: python docs/rooms.py writes docs/rooms.svg.
+"""Draw the rooms of the package and their imports: python docs/rooms.py writes docs/rooms.svg.
 
-Rooms stand in the order of their imports, the first at the bottom; a bar is as long as the room has
-lines of Python. An arrow points from a room to one that it imports; those that follow from others
-(a imports b, b imports c, and a imports c) are light.
+Rooms are in the order of their imports, the first at the bottom; the length of a bar is the room's
+number of lines of Python. An arrow points from a room to one that it imports; implied arrows (a
+imports b, b imports c, and a imports c) are light.
 """
 
 from __future__ import annotations
