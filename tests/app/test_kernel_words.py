@@ -1,4 +1,4 @@
-"""Kernels as a person says them."""
+"""Kernels in words."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The most memory that a piece of work takes."""
+"""The peak memory of a piece of work."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What the columns mean that an encoder makes."""
+"""The meaning of the output columns of an encoder."""
 
 import numpy as np
 import pandas as pd

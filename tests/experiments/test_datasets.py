@@ -1,4 +1,4 @@
-"""Data sets are found, or what is missing is said."""
+"""Data sets are found, or an error names what is missing."""
 
 from urllib.error import URLError
 

@@ -1,4 +1,4 @@
-"""Subsets that are learned from targets."""
+"""Subsets learned from targets."""
 
 import numpy as np
 import pytest

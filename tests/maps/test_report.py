@@ -1,4 +1,4 @@
-"""Which trial is chosen."""
+"""The choice of a trial."""
 
 import pytest
 

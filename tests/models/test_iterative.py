@@ -1,4 +1,4 @@
-"""Fits without the gram are those by products, whatever the rows, weights and blocks."""
+"""Fits without the gram equal those by products, for any rows, weights and blocks."""
 
 import warnings
 

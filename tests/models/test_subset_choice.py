@@ -1,4 +1,4 @@
-"""What models tell about learned subsets."""
+"""What models report about learned subsets."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Fits by transforms are those by products, and near those of the exact kernel."""
+"""Fits by FFTs equal those by products, and are close to those of the exact kernel."""
 
 import sys
 

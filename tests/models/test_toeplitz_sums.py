@@ -1,4 +1,4 @@
-"""Sums by transforms are those of products, for any cut of the rows."""
+"""Sums by FFTs equal those of products, however the rows are split."""
 
 import numpy as np
 import pytest

@@ -205,7 +205,7 @@ def test_targets_of_any_scale_are_learned_alike(dtype, rng):
     [
         (1.0, 1e-160, "float64", "squares underflow"),
         (1e-200, 1.0, "float64", "distances that do not underflow"),
-        (1e-100, 1.0, "float32", "less than float32 can tell"),
+        (1e-100, 1.0, "float32", "less than float32 resolves"),
     ],
 )
 def test_scales_that_vanish_are_refused(X, y, dtype, said, rng):

@@ -1,4 +1,4 @@
-"""Transforms are the sums they stand for, to twelve digits."""
+"""Transforms equal the sums they compute, to twelve digits."""
 
 import numpy as np
 import pytest

@@ -96,7 +96,7 @@ def compare(
     began = time.perf_counter()
     for name in only or ():
         if name not in _NAMES:
-            raise ValueError(f"--only {name!r} is no contender; there are {', '.join(_NAMES)}")
+            raise ValueError(f"--only {name!r} is not a contender; there are {', '.join(_NAMES)}")
     names = [name for name in _NAMES if not only or name in (DEFAULT, *only)]
     if plot is not None:
         if plot.suffix.lower() not in _PICTURES:

@@ -223,8 +223,8 @@ def _unlike(
     if residuals is None:
         fitted = getattr(model.features_, "map_", model.features_)
         return {
-            "why": f"{type(fitted).__name__} does not depend on the training rows, so it cannot "
-            f"say which rows are unlike them."
+            "why": f"{type(fitted).__name__} has no residual, so it cannot say which rows are "
+            f"unlike the training rows."
         }
     if usual is None:
         return {

@@ -120,7 +120,7 @@ def _open_parquet(path: Path) -> TableFile:
         if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
             raise ValueError(
                 f"column {name!r} of {path} holds {kind}, and a table holds numbers, text, dates "
-                f"and booleans; write it as columns of their own, or leave it out"
+                f"and booleans; write it as separate columns, or leave it out"
             )
     casts = {n: pa.float64() for n in names if pa.types.is_decimal(schema.field(n).type)}
 

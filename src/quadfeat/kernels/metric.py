@@ -49,7 +49,7 @@ def check_metric(metric: Any, d: int) -> Floats:
 def refuse_metric(whole: Any, *parts: Any) -> None:
     """Raise an error if a part has a metric, for kernels that work on separate columns."""
     for part in parts:
-        if getattr(part, "mixes_axes", False):  # a part may not be a kernel
+        if getattr(part, "mixes_axes", False):  # a part need not be a kernel
             raise ValueError(
                 f"{type(whole).__name__} cannot hold {part!r}: a metric mixes the columns of X; "
                 f"leave the metric out and give X @ metric.T instead of X"

@@ -148,7 +148,7 @@ def _by_likelihood(
         scores = np.array([judge.mean(rows) for rows in losses])
         order = np.argsort(sizes, kind="stable")
         best = int(order[judge.simplest_of_the_best([losses[i] for i in order])])
-        text = "log loss of rows left out in turn, and a penalty per learned number"
+        text = "leave-one-out log loss, and a penalty per learned number"
     else:
         values = np.array([each.learned.value for each in found])
         scores = values + _dispersion(task) * per_number / task.Y.size * sizes

@@ -11,7 +11,7 @@ from ..maps.base import FeatureMap
 from .kernel_learning import Sample, _Judge
 from .tuning import Tried, marked
 
-_DEARER = 1.5  # maps are compared if landmarks make a fit so many times more expensive
+_DEARER = 1.5  # maps are compared if landmarks make a fit at least so many times dearer
 _WORTH = 0.02  # landmarks must lower the error by this share, as more columns must
 _SAVED = 4  # a cheaper map must save so many times the work of the comparison
 _LEARNED = 6000  # rows that landmarks are drawn from; the others are validation rows

@@ -230,7 +230,7 @@ class ErrorDisplay:
             ax.plot(span, span, ":", color=REFERENCE, label="y = x")
             ax.plot(x, promised, "s-", color=ACCENT, label="promised")
             ax.plot(x, np.maximum(observed, floor), "o--", color=INK, label="largest seen")
-            ax.set(xlabel="tolerance asked for", xscale="log", yscale="log")
+            ax.set(xlabel="requested tolerance", xscale="log", yscale="log")
         ax.set_ylabel("kernel error relative to k(0)")
         tidy(ax)
         # Above the axes: a certificate is a line across all of them.
