@@ -23,7 +23,9 @@ rows is never held.
 - `validation`: `Split`, a sample as training and validation rows; `loss_choice`: ridge or logistic
 - `tuning`: penalties to try, and which one is best; `Tried`, a value and its score; `Tuning`, a
   table of them
-- `kernel_learning`: choice of the kernel; `contenders`: what each family learns from targets
+- `kernel_learning`: choice of the kernel; `contenders`: what each family learns from targets;
+  `kernel_validation`: errors of kernels on rows that they were not learned from; `sample`: the rows
+  for all of this
 - `map_choice`: whether landmarks are worth their cost per row, where there are many rows
 - `subset_choice`: the subsets of an ANOVA kernel, and what there is to tell about them
 - `effects`: a model as a sum of functions of few columns; `spline_parts`: splines, for what fewer
