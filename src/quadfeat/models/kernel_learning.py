@@ -21,18 +21,18 @@ from .sample import Sample
 from .subset_choice import choose_subsets
 from .tuning import Tried, marked
 
-_FEW_ROWS = 1000  # below which likelihoods decide: too few rows to hold any out
-_FEW_COLUMNS = 256  # of maps that compare scalings of one family
-_HOPELESS = 1.5  # times the least error with few columns: more columns do not make up for it
-_TIE = 1e-3  # share by which errors of equally simple kernels may differ and be equal
-_WIDER = 0.02  # share of the error that twice the columns must take off: 1% of the RMSE
-_ROWS_PER_COLUMN = 2  # of which landmarks are drawn, at least, where columns are chosen
-_MORE_LANDMARKS = 512  # to learn the best kernel further, from more rows
-_FACTORS = (0.7, 1.4)  # of all length scales of the best kernel, tried last,
-_MOST_STEPS = 4  # times, for as long as that is better
-# Seconds to validate a kernel by those to learn one scale, for the progress bar.
+_FEW_ROWS = 1000  # with fewer rows likelihoods decide: too few to hold any out
+_FEW_COLUMNS = 256  # columns of maps that compare scalings of one family
+_HOPELESS = 1.5  # times the least error with few columns; more columns do not make up for this
+_TIE = 1e-3  # errors of equally simple kernels count as equal within this share
+_WIDER = 0.02  # twice the columns must lower the squared error by this share: 1% of the RMSE
+_ROWS_PER_COLUMN = 2  # to draw landmarks from, at least, when choosing the width
+_MORE_LANDMARKS = 512  # to refine the best kernel on more rows
+_FACTORS = (0.7, 1.4)  # factors of all length scales of the best kernel, tried last,
+_MOST_STEPS = 4  # at most so often, while the error falls
+# For the progress bar: time to score a kernel, relative to the time to learn one scale.
 _FEW_COLUMNS_WORK, _COLUMNS_WORK = 0.3, 0.5
-_MORE_WORK = 4.0  # to learn the best kernel further, and validate it
+_MORE_WORK = 4.0  # to refine the best kernel and score it
 
 
 def choose_kernel(
@@ -40,17 +40,17 @@ def choose_kernel(
 ) -> tuple[Kernel, list[Tried]]:
     """The kernel for `features`, and all that were tried.
 
-    A kernel that says what it learns learns that. Where it is open, every contender of
-    `contenders` learns from some rows, by likelihood, and is compared on others: by the squared
-    error of a ridge fit of `features`, each row left out in turn. With fewer than 1,000 rows all
-    learn from all rows, and the likelihood decides, less log(n) / 2 per learned number (Schwarz,
-    1978), more if the targets have heavy tails; a metric then has too many. The likelihood of
-    classes is that of their probabilities, each row left out in turn, and a kernel that is less
-    simple must be better by 1.5 standard errors: a normal likelihood has no limit where classes
-    are apart, and a label tells log(2) at most.
+    A kernel such as Gaussian("learned") learns what it says. If no kernel is given, each kernel of
+    `contenders` is learned on some rows by likelihood and scored on validation rows by the
+    leave-one-out squared error of a ridge fit of `features`. With fewer than 1,000 rows all kernels
+    are learned on all rows, and the likelihood decides, less log(n) / 2 per learned number
+    (Schwarz, 1978), or more if the targets have heavy tails; a metric then has too many numbers.
+    For classes it is the likelihood of leave-one-out probabilities, and a less simple kernel must
+    be better by 1.5 standard errors: a normal likelihood is unbounded if classes are separable, and
+    a label carries at most log(2).
     """
     task = sample.task()
-    median = Gaussian("median").resolve(task.X)  # which refuses distances that underflow
+    median = Gaussian("median").resolve(task.X)  # raises an error if distances underflow
     if isinstance(features.kernel, Anova):
         kernel = features.kernel if features.any_family else features.kernel.smooth()
         return choose_subsets(kernel, sample.X, sample.Y, sample.weight)
@@ -68,12 +68,12 @@ def choose_kernel(
 def choose_width(
     features: FeatureMap, widths: Sequence[int], sample: Sample
 ) -> tuple[int, list[Tried]]:
-    """How many columns `features` has, of `widths` that rise, and all that were tried.
+    """The number of columns for `features` among increasing `widths`, and all that were tried.
 
-    The first, unless more are clearly better: by 2% of the squared error of validation rows, each
-    left out of a ridge fit in turn, and by 1.5 standard errors. The first that is not ends the
-    search. Widths of more than half of the rows that landmarks are drawn from are not tried, and
-    none with fewer than 1,000 rows.
+    The first, unless more are clearly better: they must lower the leave-one-out squared error of
+    validation rows by 2% and by 1.5 standard errors. The search ends at the first width that does
+    not. It skips widths above half of the rows that landmarks are drawn from, and needs at least
+    1,000 rows.
     """
     n_learned = min(ROWS, (3 * len(sample.X)) // 4)
     wide = clone(features).set_params(n_components=widths[-1])
@@ -104,7 +104,7 @@ def _by_likelihood(
     task = sample.task()
     with steps("choosing the kernel", field.works(task.n_columns)) as learned:
         found = contenders(field, task, learned.done)
-    family = found[0].family  # any other is one more thing to learn
+    family = found[0].family  # choosing another family is one more thing to learn
     sizes = np.array([each.n_learned + (each.family != family) for each in found])
     per_number = np.log(len(task.X)) / 2
     if sample.labels and np.abs(sample.Y).min() == 1:  # one label per row
@@ -118,16 +118,17 @@ def _by_likelihood(
     else:
         values = np.array([each.learned.value for each in found])
         scores = values + _dispersion(task) * per_number / task.Y.size * sizes
-        best = int(np.argmin(scores))  # the first of equals, which is the simplest
+        best = int(np.argmin(scores))  # among equals the first, which is the simplest
         text = f"negative log likelihood of {len(task.X)} rows, and a penalty per learned number"
     return found[best].kernel, _table(found, scores, best, text)
 
 
 def _dispersion(task: Task) -> float:
-    """How much more a log likelihood varies than that of normal targets, at least 1.
+    """The variance of a log likelihood relative to that of normal targets, at least 1.
 
-    By their fourth moment: with a rare class or outliers a few rows make most of the likelihood.
-    A penalty times this is that of quasi-likelihoods (Burnham and Anderson, 2002).
+    Computed from their fourth moment: with a rare class or outliers a few rows dominate the
+    likelihood. Multiplying the penalty by this is usual for quasi-likelihoods (Burnham and
+    Anderson, 2002).
     """
     weight = task.weight / task.weight.sum()
     centred = task.Y - weight @ task.Y
@@ -138,12 +139,12 @@ def _dispersion(task: Task) -> float:
 def _by_validation(
     features: FeatureMap, sample: Sample, field: Field
 ) -> tuple[Kernel, list[Tried]]:
-    """Scalings of each family are compared with few columns, then families with all of them.
+    """The best kernel by validation error: first among scalings of a family, then among families.
 
-    One that is less simple must be better by half a percent and 1.5 standard errors. The best then
-    learns further, from all but the validation rows. Last, all its length scales are made shorter
-    and longer: likelihoods come from few landmarks, and with more columns shorter ones may be
-    better.
+    Scalings are compared with few columns, families with all of them. A less simple kernel must be
+    better by half a percent and 1.5 standard errors. The best one is refined on all training rows.
+    Finally shorter and longer length scales are tried: likelihoods come from few landmarks, and
+    with more columns shorter length scales may be better.
     """
     n_learned = min(ROWS, (3 * len(sample.X)) // 4)
     task = sample.at(slice(n_learned)).task()
@@ -162,7 +163,7 @@ def _by_validation(
 def _best_of(
     found: list[Contender], sample: Sample, validation: KernelValidation
 ) -> tuple[Kernel, list[Tried]]:
-    """The best of what was learned, with the best factor of its length scales, and all tried."""
+    """The best kernel, with the best factor of its length scales, and all that were tried."""
     finals, few = _best_of_each_family(found, validation)
     most = _HOPELESS * min(few[each.name] for each in finals)
     hopeless = [each for each in finals if few[each.name] > most]
@@ -171,7 +172,7 @@ def _best_of(
     best = validation.simplest_of_the_best(errors)
     best = _smoothest(finals, [validation.mean(each) for each in errors], best)
     start = finals[best]
-    if start.scaling == ONE:  # more rows may tell length scales apart
+    if start.scaling == ONE:  # with more rows length scales may differ
         others = [each for each in found if each.scaling != ONE]
         start = min(others, key=lambda each: few[each.name], default=start)
     learned = sample.without(validation.rows)
@@ -183,7 +184,7 @@ def _best_of(
         if start is finals[best]:  # no less simple
             better = validation.mean(errors[-1]) < validation.mean(errors[best])
         best = len(finals) - 1 if better else best
-    if validation.mean(errors[best]) > most:  # the others may be better with many columns
+    if validation.mean(errors[best]) > most:  # hopeless with many columns, too; others may not be
         finals, hopeless = finals + hopeless, []
         for each in finals[len(errors) :]:
             errors.append(validation.errors(each.kernel, MOST_COLUMNS))
@@ -212,15 +213,15 @@ def _best_of_each_family(
         few |= {each.name: mean for each, mean in zip(scalings, means, strict=True)}
         winner = scalings[validation.simplest_of_the_best(errors)]
         finals += [winner] if winner is not found[0] else []
-    # Of equally many numbers rough kernels first: they are safe where rows are few.
+    # Among kernels with equally many numbers rough ones come first: they are safe if rows are few.
     finals[1:] = sorted(finals[1:], key=lambda each: (each.n_learned, -found.index(each)))
     return finals, few
 
 
 def _smoothest(found: list[Contender], scores: list[float], best: int) -> int:
-    """The last of those that are as good as the best, and learned as many numbers.
+    """The last kernel that is as good as the best and learned as many numbers.
 
-    Smooth kernels come last; Gaussian ones have maps at a hundredth of the cost per row.
+    Smooth kernels come last; maps of Gaussian kernels cost a hundredth per row.
     """
     equal = [
         i
@@ -237,9 +238,9 @@ def _best_factor(
 ) -> tuple[float, list[Tried]]:
     """The factor of all length scales with the lowest error, in steps from 1, and all tried.
 
-    One is taken that is clearly better than the one before. Last comes that where a parabola
-    through the best and its neighbours is lowest, if that promises a gain. It must be clearly
-    better than 1, which is what the likelihood says, but not than another factor that is.
+    Each step must be clearly better than the one before. The last one goes to the vertex of a
+    parabola through the best and its neighbours, if that promises a gain; it must be clearly better
+    than the factor 1 of the likelihood, or only better if another factor already is.
     """
     factor, tried = 1.0, [Tried("factor of length scales", 1.0, validation.mean(lowest), text)]
     for step in _FACTORS:
@@ -267,9 +268,9 @@ def _best_factor(
 
 
 def _vertex(tried: list[Tried], best: int) -> tuple[float, float]:
-    """Where a parabola by the log factor, through the best and its neighbours, is lowest.
+    """The vertex of a parabola in the log factor through the best and its neighbours.
 
-    And how far below the best it is there: 0 if it has no minimum, or a neighbour is missing.
+    Also the predicted gain: 0 if the parabola has no minimum or a neighbour is missing.
     """
     if not 0 < best < len(tried) - 1:
         return 1.0, 0.0

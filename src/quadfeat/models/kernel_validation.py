@@ -16,14 +16,14 @@ from .sample import Sample
 from .tuning import penalties
 
 MOST_ROWS = 4000  # validation rows
-MOST_COLUMNS = 1024  # of the maps that are compared
-MARGIN = 0.005  # share by which a less simple kernel must be better,
+MOST_COLUMNS = 1024  # columns of the maps that are compared
+MARGIN = 0.005  # a less simple kernel must be better by this share
 _ERRORS = 1.5  # and standard errors
 _BLOCK = 2048  # rows of features at a time
 
 
 class KernelValidation:
-    """Errors of kernels on validation rows, each row left out of a ridge fit in turn.
+    """Leave-one-out squared errors of a ridge fit, on rows that no kernel was learned from.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class KernelValidation:
     ) -> None:
         self._features, self._sample, self._tick = features, sample, tick
         self.rows = slice(n_learned, n_learned + MOST_ROWS)
-        # A landmark among the validation rows would fit them better than new rows.
+        # Landmarks among the validation rows would fit these better than new rows.
         self._others = sample.without(self.rows).X if n_learned else sample.X
         self.weight = sample.weight[self.rows]
 
@@ -52,14 +52,14 @@ class KernelValidation:
         return float(np.average(errors, weights=self.weight))
 
     def simplest_of_the_best(self, errors: list[Floats]) -> int:
-        """The position of the lowest mean, where a later one must be clearly lower."""
+        """The position of the lowest mean error; a later one must be clearly lower to win."""
         best = 0
         for i, other in enumerate(errors):
             best = i if self.is_clearly_lower(other, errors[best]) else best
         return best
 
     def is_clearly_lower(self, errors: Floats, others: Floats, margin: float = MARGIN) -> bool:
-        """Whether the mean of errors is lower than that of others by more than chance."""
+        """Whether the mean of errors is lower than that of others, beyond chance."""
         gain = others - errors
         spread = np.sqrt(self.mean((gain - self.mean(gain)) ** 2) / len(gain))
         return self.mean(gain) > max(margin * self.mean(others), _ERRORS * spread)
@@ -78,7 +78,7 @@ class KernelValidation:
         return np.asarray((np.square(held_out.Y - predicted) / units).sum(axis=1))
 
     def log_losses(self, kernel: Kernel) -> Floats:
-        """Of the classes of the rows, (n,)."""
+        """Log losses of the classes of the rows, (n,)."""
         held_out = self._sample.at(self.rows)
         codes = (
             (held_out.Y[:, 0] > 0).astype(int) if held_out.Y.shape[1] == 1 else held_out.Y.argmax(1)
@@ -106,7 +106,7 @@ class KernelValidation:
         system = sums.system(intercept=True, signs=fitted.signs_, copy=False, distinct_share=share)
         alphas, path = penalties(system.scale, sample.X.dtype), RidgePath(system)
         weight = np.minimum(held_out.weight, 1.0) if sample.counts else held_out.weight
-        if path.signed:  # which has no likelihood
+        if path.signed:  # it has no likelihood
             scores = path.loo_squares(Z, held_out.Y, held_out.weight, alphas, path.units)
         else:
             scores = path.evidence(alphas)

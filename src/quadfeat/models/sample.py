@@ -11,7 +11,7 @@ from ..learning.task import LANDMARKS, ROWS, Task
 
 
 class Sample(NamedTuple):
-    """Distinct rows to learn a kernel on, in an order at random.
+    """Distinct rows to learn a kernel on, in random order.
 
     X (n, d), targets Y (n, t), weights of rows (n,); if `counts`, a weight is a number of
     observations; if `labels`, targets are signs of classes.
@@ -32,6 +32,6 @@ class Sample(NamedTuple):
         return self.at(np.delete(np.arange(len(self.X)), rows))
 
     def task(self, n_rows: int = ROWS, n_landmarks: int = LANDMARKS) -> Task:
-        """The first rows, to learn from."""
+        """The first rows, for learning."""
         X = np.asarray(self.X, dtype=np.float64)
         return Task.of(X, self.Y, self.weight, n_rows=n_rows, n_landmarks=n_landmarks)
