@@ -6,6 +6,7 @@ dispatcher calls it before it packs a plan, storage after it has read one.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -112,6 +113,15 @@ class FourierPlan:
     def largest_node(self) -> float:
         """The largest sum of |frequency| over axes: times the largest |x|, it bounds an angle."""
         return max((_longest(nodes) for nodes, _ in self.node_sets()), default=0.0)
+
+    @cached_property
+    def mean_frequencies(self) -> Floats:
+        """(n_features,): the sum of weight * |frequency| on each axis, over all nodes."""
+        total, sets = np.zeros(self.n_features), self.node_sets()
+        sums = [np.square(amplitudes) @ np.abs(nodes) for nodes, amplitudes in sets]
+        for chosen, axes in zip(self.group_nodes, self.group_axes(), strict=True):
+            total[axes] += sums[chosen]
+        return total
 
     @property
     def n_groups(self) -> int:
@@ -239,6 +249,19 @@ class KroneckerPlan:
         columns = np.repeat(self.entry_axis, np.diff(self.entry_ptr))
         return float((self.entry_nodes * reach[columns]).max(initial=0.0))
 
+    @cached_property
+    def mean_frequencies(self) -> Floats:
+        """(n_features,): the sum of weight * |frequency| on each axis, over all nodes."""
+        total = np.zeros(self.n_features)
+        means = [
+            float(np.square(self.entry_amplitudes[some]) @ self.entry_nodes[some])
+            for some in (slice(*ends) for ends in itertools.pairwise(self.entry_ptr))
+        ]
+        for scale, entries in zip(self.group_scale, self.groups(), strict=True):
+            for t in entries:
+                total[self.entry_axis[t]] += scale**2 * means[t]
+        return total
+
     @property
     def n_groups(self) -> int:
         """Groups of axes."""
@@ -363,6 +386,11 @@ class MercerBasis:
     def n_pool(self) -> int:
         """Columns before the projection."""
         return sum(expansion.n_columns for expansion in self.expansions)
+
+    @cached_property
+    def farthest_mean(self) -> float:
+        """The largest distance of the mean of an expansion from 0 on its axes, in length scales."""
+        return max(float(np.abs(each.mean) @ each.scale) for each in self.expansions)
 
     @property
     def n_columns(self) -> int:

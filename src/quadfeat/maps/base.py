@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -52,6 +53,9 @@ _SMALL = 2**20  # bytes of features, below which the memory of the machine is no
 # Rows times entries of a factor, up to which BLAS uses one thread without being told to: OpenBLAS
 # uses several from 9216 on (interface/gemv.c). Setting its threads takes as long as one row.
 _UNTHREADED = 2**13
+# Kernel errors by the rounding of far rows, from which on a map warns: three digits are left. They
+# are at most the rounding of an angle, summed with the weights of nodes, and a fifth of it seen.
+FAR_ROUNDING = 2.0**-10
 
 
 class FeatureMap(
@@ -378,3 +382,12 @@ class FeatureMap(
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def warn_far(name: str, dtype: Any) -> None:
+    """Warn that rounding leaves less than three digits of the kernel of rows far from 0."""
+    warnings.warn(
+        f"{name} lies so far from 0 that {dtype} leaves less than three digits of the kernel; "
+        f"subtract the median of each column, before X is rounded to {dtype}",
+        stacklevel=2,
+    )
