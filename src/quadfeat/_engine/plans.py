@@ -6,7 +6,6 @@ dispatcher calls it before it packs a plan, storage after it has read one.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -253,13 +252,11 @@ class KroneckerPlan:
     def mean_frequencies(self) -> Floats:
         """(n_features,): the sum of weight * |frequency| on each axis, over all nodes."""
         total = np.zeros(self.n_features)
-        means = [
-            float(np.square(self.entry_amplitudes[some]) @ self.entry_nodes[some])
-            for some in (slice(*ends) for ends in itertools.pairwise(self.entry_ptr))
-        ]
         for scale, entries in zip(self.group_scale, self.groups(), strict=True):
             for t in entries:
-                total[self.entry_axis[t]] += scale**2 * means[t]
+                some = slice(self.entry_ptr[t], self.entry_ptr[t + 1])
+                mean = np.square(self.entry_amplitudes[some]) @ self.entry_nodes[some]
+                total[self.entry_axis[t]] += scale**2 * mean
         return total
 
     @property
@@ -386,11 +383,6 @@ class MercerBasis:
     def n_pool(self) -> int:
         """Columns before the projection."""
         return sum(expansion.n_columns for expansion in self.expansions)
-
-    @cached_property
-    def farthest_mean(self) -> float:
-        """The largest distance of the mean of an expansion from 0 on its axes, in length scales."""
-        return max(float(np.abs(each.mean) @ each.scale) for each in self.expansions)
 
     @property
     def n_columns(self) -> int:

@@ -26,6 +26,7 @@ from .._checks import (
     check_constraints,
     check_count,
     check_declared,
+    check_gram,
     check_memory,
     check_plain,
     check_squares,
@@ -333,9 +334,13 @@ class FeatureMap(
         """The kernel as these features see it: transform(X) @ diag(signs_) @ transform(Y).T."""
         X = self._validated(X)
         if Y is None:
-            return self._approximate_gram(X, X)
-        with naming("Y"):
-            Y = self._validated(Y)
+            Y = X
+        else:
+            with naming("Y"):
+                Y = self._validated(Y)
+        n, m, p = X.shape[0], Y.shape[0], self.n_columns_
+        entries = n * m + (n if Y is X else n + m) * p
+        check_gram("approximate_kernel", n, m, entries * X.dtype.itemsize)
         return self._approximate_gram(X, Y)
 
     def _approximate_gram(self, X: Any, Y: Any) -> Matrix:

@@ -202,7 +202,8 @@ class HermiteMercer(ExpansionMap):
 
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
         # Rows and means are rounded, so differences of them are by this many length scales.
-        if self.basis_.farthest_mean * float(np.finfo(X.dtype).eps) > FAR_ROUNDING:
+        scales = max(float(np.abs(each.mean) @ each.scale) for each in self.basis_.expansions)
+        if scales * float(np.finfo(X.dtype).eps) > FAR_ROUNDING:
             warn_far(self._coordinates.name, X.dtype)
         _engine.mercer(X, self.basis_, out)
 
