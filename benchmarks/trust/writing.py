@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -97,26 +98,28 @@ class Job:
 class Child:
     """A function in a process of its own, forked, with nothing on the screen.
 
-    It ends with 0, with 130 after Ctrl-C, or with 1 after any other error.
+    It ends with 0, with 130 after Ctrl-C, or with 1 after any other error, which is in `log`, with
+    warnings and whatever else was said.
     """
 
-    def __init__(self, run: Callable[[], Any]) -> None:
+    def __init__(self, run: Callable[[], Any], log: Path = Path(os.devnull)) -> None:
         read_end, write_end = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
-            self._child(run, write_end)
+            self._child(run, write_end, log)
         os.close(write_end)
         os.read(read_end, 1)  # it has begun
         os.close(read_end)
 
     @staticmethod
-    def _child(run: Callable[[], Any], write_end: int) -> None:
+    def _child(run: Callable[[], Any], write_end: int, log: Path) -> None:
         status = 1
         try:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-            nowhere = os.open(os.devnull, os.O_RDWR)
+            said = os.open(log, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
             for descriptor in (1, 2):
-                os.dup2(nowhere, descriptor)
+                os.dup2(said, descriptor)
+            warnings.simplefilter("always")
             os.write(write_end, b"x")
             run()
             status = 0
@@ -124,7 +127,10 @@ class Child:
             status = 130
         except SystemExit as error:
             status = error.code if isinstance(error.code, int) else 1
+        except BaseException as error:
+            os.write(2, f"{type(error).__name__}: {error}".encode())
         finally:
+            sys.stderr.flush()
             os._exit(status)
 
     def wait(self, patience: float = 600.0) -> int:
