@@ -101,7 +101,8 @@ def clenshaw_curtis(density: Profile, n: int, cutoff: float) -> Rule:
     coefficient = np.where(2 * k == n - 1, 1.0, 2.0) / (4.0 * k**2 - 1)
     weights = 1 - (coefficient * np.cos(2 * np.outer(theta, k))).sum(axis=1)
     weights[[0, -1]] /= 2
-    half = cutoff * np.cos(theta[: n // 2])
+    # Cosines as sines of angles from the middle: small nodes keep their last digits.
+    half = cutoff * np.sin(np.pi * np.arange(n - 1, 0, -2) / (2 * (n - 1)))
     middle = weights[n // 2] * float(density(np.zeros(1))[0]) if n % 2 else None
     return mirrored(half, weights[: n // 2] * density(half), middle)
 
