@@ -30,6 +30,27 @@ def test_a_tolerance_beyond_the_limit_has_no_rule():
     assert lattice.axis_rule_for(qf.Laplacian(100.0), 1e-6, 1.0) is None
 
 
+def test_the_tightest_tolerance_that_has_a_rule_takes_all_its_nodes():
+    axis, few, many, rule = qf.Laplacian(1.0), 1e-6, 1.0, None
+    while many > few * (1 + 1e-6):  # 1e-4 is what a single node more changes
+        tol = (few * many) ** 0.5
+        found = lattice.axis_rule_for(axis, tol, 1.0)
+        few, many, rule = (tol, many, rule) if found is None else (few, tol, found)
+    assert rule is not None and len(rule) == lattice.MOST_AXIS_NODES
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_steps_for_a_tolerance_are_the_longest_whose_aliases_it_allows(d):
+    """Aliases count at the reach, and once more at zero, where they change the mass."""
+    kernel, reach = qf.Matern(1.5, np.linspace(1.0, 2.0, d)), np.linspace(1.0, 0.7, d)
+    scales, at_zero = kernel.frequency_scales(d), np.zeros(d)
+    for decay in (4.0, 8.0, 16.0):
+        periods = reach + decay / scales
+        both = (lattice._aliases(kernel.group_at, periods, gap) for gap in (reach, at_zero))
+        found = lattice._steps_for(kernel.group_at, scales, sum(both), reach)
+        np.testing.assert_array_equal(found, 2 * np.pi / periods)
+
+
 @pytest.mark.parametrize("nu", [0.5, 1.5, 2.2])
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_the_joint_density_is_the_spectrum_of_the_isotropic_kernel(nu, d):
