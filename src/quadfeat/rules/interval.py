@@ -8,7 +8,7 @@ import numpy as np
 
 from .._checks import check_count, check_positive
 from .._typing import Floats, Integers, Profile
-from .rule import Axis, Rule, mirrored
+from .rule import Axis, Rule, mirrored, zero_rule
 
 
 def equispaced(density: Profile, n: int, step: float) -> Rule:
@@ -95,7 +95,7 @@ def clenshaw_curtis(density: Profile, n: int, cutoff: float) -> Rule:
     interval; the paper's alternative to Gauss (Clenshaw and Curtis, 1960).
     """
     if n == 1:
-        return mirrored(np.zeros(0), np.zeros(0), 1.0)
+        return zero_rule(1)
     theta = np.pi * np.arange(n) / (n - 1)
     k = np.arange(1, (n - 1) // 2 + 1)
     coefficient = np.where(2 * k == n - 1, 1.0, 2.0) / (4.0 * k**2 - 1)
@@ -108,7 +108,7 @@ def clenshaw_curtis(density: Profile, n: int, cutoff: float) -> Rule:
 
 
 def frequency_scale(axis: Axis) -> float:
-    """The inverse of the gap at which the kernel has fallen by half."""
+    """The inverse of the gap, from 2^-40 to 2^60, at which the kernel has fallen by half."""
     gap = 2.0**-40
     while gap < 2.0**60 and float(axis.profile(np.array([gap]))[0]) > 0.5:
         gap *= 2.0**0.5
