@@ -256,9 +256,8 @@ class Kernel(KernelFacts, BaseEstimator):
         resolved = self.resolve(X)
         if not same(self, resolved) and not np.array_equal(X, Y):
             raise ValueError(
-                f"{self!r} depends on the rows it is given, so k(X, Y) would be another kernel "
-                f"than k(Y, X); fix it on the training rows first, as in "
-                f"kernel.resolve(X_train)(X, Y), or give it numbers"
+                f"{self!r} depends on the rows it is given, and k(X, Y) would not be k(Y, X); fix "
+                f"it first, as in kernel.resolve(X_train)(X, Y), or give it numbers"
             )
         return resolved.gram(X, Y)
 
