@@ -175,6 +175,12 @@ def check_memory(n_bytes: int, what: str, hint: str) -> None:
         )
 
 
+def check_gram(what: str, n: int, m: int, n_bytes: int) -> None:
+    """Refuse values for n x m pairs of rows that do not fit; small ones are not looked up."""
+    if n_bytes > 2**20:
+        check_memory(n_bytes, f"{what} of {n:,} and {m:,} rows", "give it fewer rows at a time")
+
+
 def available_memory() -> int:
     """Bytes available without swapping, within the limit of the container."""
     limits = [sys.maxsize]  # if the system does not say

@@ -113,6 +113,15 @@ class FourierPlan:
         """The largest sum of |frequency| over axes: times the largest |x|, it bounds an angle."""
         return max((_longest(nodes) for nodes, _ in self.node_sets()), default=0.0)
 
+    @cached_property
+    def mean_frequencies(self) -> Floats:
+        """(n_features,): the sum of weight * |frequency| on each axis, over all nodes."""
+        total, sets = np.zeros(self.n_features), self.node_sets()
+        sums = [np.square(amplitudes) @ np.abs(nodes) for nodes, amplitudes in sets]
+        for chosen, axes in zip(self.group_nodes, self.group_axes(), strict=True):
+            total[axes] += sums[chosen]
+        return total
+
     @property
     def n_groups(self) -> int:
         """Groups of axes."""
@@ -238,6 +247,17 @@ class KroneckerPlan:
         """The largest angle of a row with |x_i| <= reach[i] (d,), at the cost of one row."""
         columns = np.repeat(self.entry_axis, np.diff(self.entry_ptr))
         return float((self.entry_nodes * reach[columns]).max(initial=0.0))
+
+    @cached_property
+    def mean_frequencies(self) -> Floats:
+        """(n_features,): the sum of weight * |frequency| on each axis, over all nodes."""
+        total = np.zeros(self.n_features)
+        for scale, entries in zip(self.group_scale, self.groups(), strict=True):
+            for t in entries:
+                some = slice(self.entry_ptr[t], self.entry_ptr[t + 1])
+                mean = np.square(self.entry_amplitudes[some]) @ self.entry_nodes[some]
+                total[self.entry_axis[t]] += scale**2 * mean
+        return total
 
     @property
     def n_groups(self) -> int:

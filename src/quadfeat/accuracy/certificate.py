@@ -59,7 +59,8 @@ def certify(
     constructions : a `Construction` for each of the kernel's groups
     region : Region
     degree : int, the even degree to which the rules are exact, to also report Theorem 1's value
-    cells : int, cells of |u|^2 for grids: more are tighter; default: by how far k falls
+    cells : int, cells of |u|^2 for grids: more are tighter; default: by how far k falls, from 1,024
+        to 2,560, and 192 where more than 8 groups differ
     budget : float, cosines that covering a group may evaluate: 2e8 take a few seconds
 
     Notes

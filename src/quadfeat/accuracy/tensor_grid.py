@@ -104,7 +104,9 @@ def grid_bound(
 
 def _one_gaussian(axes: Sequence[Axis]) -> bool:
     """Whether k is a function of |u|, so that cells of |u|^2 are cells of equal k."""
-    return axes[0].gaussian_scale(1) is not None and len({axis_key(axis) for axis in axes}) == 1
+    first, *others = axes
+    same = all(axis_key(axis) == axis_key(first) for axis in others)
+    return same and first.gaussian_scale(1) is not None
 
 
 def _grid_cells(

@@ -255,7 +255,7 @@ def quasi_monte_carlo_samples(eps: float, d: int) -> float:
     low = float(d)
     if d * log(low) - low <= log(eps):
         return exp(low)
-    high = 2 * low
+    high = low
     while d * log(high) - high > log(eps):
         high *= 2
     root = optimize.brentq(lambda x: d * log(x) - x - log(eps), low, high)

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_array
 
+from .._checks import check_gram
 from .._errors import NoDensity, NoMoments, NotSeparable
 from .._rows import BLOCK_ENTRIES
 from .._typing import Axes, Floats, Subsets
@@ -101,8 +102,7 @@ class Kernel(KernelFacts, BaseEstimator):
     def profile_slope(self, gap: Floats) -> Floats:
         """dk/du on one axis, for u > 0.
 
-        By central differences of `profile`, to about 1e-12 of its steepest slope; kernels of this
-        library have closed forms.
+        By central differences, to 1e-12 of the steepest slope; this library's have closed forms.
         """
         step = 0.004 * fall_length(self.profile)
         near, far = (
@@ -252,12 +252,12 @@ class Kernel(KernelFacts, BaseEstimator):
         Y = X if Y is None else check_array(Y, dtype=np.float64, input_name="Y")
         if X.shape[1] != Y.shape[1]:
             raise ValueError(f"X has {X.shape[1]} columns and Y has {Y.shape[1]}")
+        check_gram("the kernel", len(X), len(Y), 8 * len(X) * len(Y))
         resolved = self.resolve(X)
         if not same(self, resolved) and not np.array_equal(X, Y):
             raise ValueError(
-                f"{self!r} depends on the rows it is given, so k(X, Y) would be another kernel "
-                f"than k(Y, X); fix it on the training rows first, as in "
-                f"kernel.resolve(X_train)(X, Y), or give it numbers"
+                f"{self!r} depends on the rows it is given, and k(X, Y) would not be k(Y, X); fix "
+                f"it first, as in kernel.resolve(X_train)(X, Y), or give it numbers"
             )
         return resolved.gram(X, Y)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -25,6 +26,7 @@ from .._checks import (
     check_constraints,
     check_count,
     check_declared,
+    check_gram,
     check_memory,
     check_plain,
     check_squares,
@@ -52,6 +54,9 @@ _SMALL = 2**20  # bytes of features; smaller outputs skip the check of free memo
 # Up to this many rows times entries of a factor BLAS uses one thread by itself: OpenBLAS uses
 # several from 9216 on (interface/gemv.c). Setting its threads takes as long as one row.
 _UNTHREADED = 2**13
+# Kernel errors by the rounding of far rows, from which on a map warns: three digits are left. They
+# are at most the rounding of an angle, summed with the weights of nodes, and a fifth of it seen.
+FAR_ROUNDING = 2.0**-10
 
 
 class FeatureMap(
@@ -329,9 +334,13 @@ class FeatureMap(
         """The kernel as these features see it: transform(X) @ diag(signs_) @ transform(Y).T."""
         X = self._validated(X)
         if Y is None:
-            return self._approximate_gram(X, X)
-        with naming("Y"):
-            Y = self._validated(Y)
+            Y = X
+        else:
+            with naming("Y"):
+                Y = self._validated(Y)
+        n, m, p = X.shape[0], Y.shape[0], self.n_columns_
+        entries = n * m + (n if Y is X else n + m) * p
+        check_gram("approximate_kernel", n, m, entries * X.dtype.itemsize)
         return self._approximate_gram(X, Y)
 
     def _approximate_gram(self, X: Any, Y: Any) -> Matrix:
@@ -378,3 +387,12 @@ class FeatureMap(
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def warn_far(name: str, dtype: Any) -> None:
+    """Warn that rounding leaves less than three digits of the kernel of rows far from 0."""
+    warnings.warn(
+        f"{name} lies so far from 0 that {dtype} leaves less than three digits of the kernel; "
+        f"subtract the median of each column, before X is rounded to {dtype}",
+        stacklevel=2,
+    )

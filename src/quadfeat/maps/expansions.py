@@ -23,7 +23,7 @@ from ..constructions.landmarks import LandmarkBasis, PointDraw
 from ..constructions.mercer import FittedFrames
 from ..kernels.base import Kernel
 from ..kernels.given import FunctionKernel, Precomputed
-from .base import COLUMNS, FeatureMap
+from .base import COLUMNS, FAR_ROUNDING, FeatureMap, warn_far
 
 
 def compression_rows(p: int) -> int:
@@ -203,6 +203,10 @@ class HermiteMercer(ExpansionMap):
         return self.basis_.n_columns
 
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
+        # Rows and means are rounded, so differences of them are by this many length scales.
+        scales = max(float(np.abs(each.mean) @ each.scale) for each in self.basis_.expansions)
+        if scales * float(np.finfo(X.dtype).eps) > FAR_ROUNDING:
+            warn_far(self._coordinates.name, X.dtype)
         _engine.mercer(X, self.basis_, out)
 
     def _differentiate(self, X: Matrix, coefficients: Floats, out: Matrix) -> None:

@@ -20,7 +20,7 @@ from ..accuracy.region import Region
 from ..kernels.base import Group, same
 from ..rules import grids
 from ..rules.rule import Rule, zero_rule
-from .base import FeatureMap
+from .base import FAR_ROUNDING, FeatureMap, warn_far
 
 
 class FourierMap(FeatureMap):
@@ -140,20 +140,25 @@ class FourierMap(FeatureMap):
         return self._n_axes * self.n_columns_
 
     def _check_angles(self, X: Matrix) -> None:
-        """Raise an error for angles so large that rounding leaves no digit of their cosine."""
+        """Raise an error if rounding leaves no digit of an angle, warn if it loses the kernel."""
         largest = float(np.abs(X).max(initial=0.0))
-        limit = 1.0 / float(np.finfo(X.dtype).eps)
-        if largest * self._plan.largest_node <= limit:
+        eps = float(np.finfo(X.dtype).eps)
+        if largest * self._plan.largest_node * eps <= FAR_ROUNDING:
             return
         # The largest value may be in a column of small frequencies, or in one that no node uses.
-        with np.errstate(over="ignore"):
-            angle = self._plan.largest_angle(np.abs(X).max(axis=0).astype(np.float64))
-        if not angle <= limit:
+        reach = np.abs(X).max(axis=0).astype(np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            angle = self._plan.largest_angle(reach)
+            typical = float(self._plan.mean_frequencies @ reach)
+        if not angle * eps <= 1.0:
             raise ValueError(
                 f"{self._coordinates.name} has values up to {largest:g}, and an angle up to "
                 f"{angle:g} at the largest frequencies (kernel_: {self.kernel_!r}), of which "
                 f"{X.dtype} leaves no digit; standardise X, or use a smaller gamma"
             )
+        # A few high frequencies of a heavy tail may be lost, and the kernel is there all the same.
+        if typical * eps > FAR_ROUNDING * self._kernel.at_zero(self._n_axes):
+            warn_far(self._coordinates.name, X.dtype)
 
 
 # --- from rules to plans ------------------------------------------------------------------------

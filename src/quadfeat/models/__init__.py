@@ -23,7 +23,9 @@ held.
 - `validation`: `Split`, a sample as training and validation rows; `loss_choice`: ridge or logistic
 - `tuning`: penalties to try, and which one is best; `Tried`, a value and its score; `Tuning`, a
   table of them
-- `kernel_learning`: choice of the kernel; `contenders`: the kernels each family learns from targets
+- `kernel_learning`: choice of the kernel; `contenders`: what each family learns from targets;
+  `kernel_validation`: errors of kernels on rows that they were not learned from; `sample`: the rows
+  for all of this
 - `map_choice`: whether landmarks are worth their cost per row, for fits of many rows
 - `subset_choice`: the subsets of an ANOVA kernel, with entries of `tuning_` and warnings
 - `effects`: a model as a sum of functions of few columns; `spline_parts`: splines for the part that

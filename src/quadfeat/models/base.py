@@ -37,12 +37,13 @@ from .cluster import lazily, open_stream
 from .effects import ExplainedModel
 from .encoding import EncodedModel
 from .facts import ModelFacts
-from .kernel_learning import Sample, choose_kernel, choose_width
+from .kernel_learning import choose_kernel, choose_width
 from .map_choice import choose_map
 from .parameters import DTYPES as DTYPES
 from .parameters import ROWS, check_parameters
 from .ridge import RidgeFit, Score, fit_ridge, ridge_sums
 from .ridge_sums import NormalSums, narrowed
+from .sample import Sample
 from .stream import Encode, Rows, Stream
 from .tuning import Tuning, with_rows
 

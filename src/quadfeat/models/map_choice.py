@@ -8,7 +8,8 @@ from typing import Any
 from .._display.progress import steps
 from .._typing import Matrix
 from ..maps.base import FeatureMap
-from .kernel_learning import Sample, _Judge
+from .kernel_validation import KernelValidation
+from .sample import Sample
 from .tuning import Tried, marked
 
 _DEARER = 1.5  # maps are compared if landmarks make a fit at least so many times dearer
@@ -40,22 +41,25 @@ def choose_map(
         return features, []
     costs = {trial.name: trial.cost for trial in report.trials if not trial.note}
     dear, cheap = costs[report.chosen], costs.get("QuasiRandomFourier", float("inf"))
-    p, judged = features.n_columns_, min(features.n_columns_, _COLUMNS)
+    p, compared = features.n_columns_, min(features.n_columns_, _COLUMNS)
     products = p**2 / 2
     if dear + products < _DEARER * (cheap + products):
         return features, []
-    comparison = 4 * min(n_rows, _SAMPLE) * judged**2  # two fits, landmarks, validation rows
+    comparison = 4 * min(n_rows, _SAMPLE) * compared**2  # two fits, landmarks, validation rows
     if n_rows * (dear - cheap) < _SAVED * comparison:
         return features, []
     drawn, other, means = sample(), features.without_expansions(), []
+    n_learned = min(_LEARNED, 3 * len(drawn.X) // 4)
     with steps("comparing maps", [1.0, 1.0]) as step:
         for each in (features, other):
-            judge = _Judge(each, drawn, min(_LEARNED, 3 * len(drawn.X) // 4), step.done)
-            kernel = features.kernel_
-            losses = judge.log_losses(kernel) if drawn.labels else judge.errors(kernel, _COLUMNS)
-            means.append(judge.mean(losses))
+            validation = KernelValidation(each, drawn, n_learned, step.done)
+            if drawn.labels:
+                losses = validation.log_losses(features.kernel_)
+            else:
+                losses = validation.errors(features.kernel_, _COLUMNS)
+            means.append(validation.mean(losses))
     kind = "log loss" if drawn.labels else "squared error"
-    text = f"{kind} of {len(judge.weight)} validation rows"
+    text = f"{kind} of {len(validation.weight)} validation rows"
     tried = [
         Tried("map", name, mean, text)
         for name, mean in zip(("Landmarks", "QuasiRandomFourier"), means, strict=True)

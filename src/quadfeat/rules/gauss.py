@@ -9,7 +9,7 @@ from .._errors import NoMoments
 from .._typing import Floats, Profile
 from ..numerics import gauss as _gauss
 from ..numerics.panels import NO_EDGES, check_mass, find_cutoff, legendre, refined
-from .rule import Axis, Rule, mirrored
+from .rule import Axis, Rule, zero_rule
 
 _MOST_NODES = 100_000  # nodes of a rule that takes seconds
 
@@ -65,7 +65,7 @@ def gauss(density: Profile, n: int, *, moments: float = np.inf, edges: Floats = 
     must be 1.
     """
     if n == 1:
-        return mirrored(np.zeros(0), np.zeros(0), 1.0)
+        return zero_rule(1)
     order = 2 * n - 2
     if order >= moments or (cutoff := find_cutoff(density, order, edges)) is None:
         raise NoMoments(

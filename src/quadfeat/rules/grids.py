@@ -130,11 +130,9 @@ def fold(rule: Rule) -> Rule:
     close = np.diff(keys[order]) <= 1e-12 * keys[order][1:]
     if not close.any():
         return rule
-    starts = np.flatnonzero(np.concatenate([[True], ~close]))
+    some = np.union1d(order[1:][close], order[:-1][close])
     owner = np.arange(len(rule))
-    for run in np.split(order, starts[1:]):
-        if len(run) > 1:
-            _merge_run(rule.nodes, np.sort(run), owner)
+    owner[some] = _first_equals(rule.nodes[some], some)
     kept, inverse = np.unique(owner, return_inverse=True)
     weights: Floats = np.bincount(inverse, weights=rule.weights).astype(np.float64)
     return Rule(rule.nodes[kept], weights)
@@ -146,10 +144,10 @@ def _projection(nodes: Floats) -> Floats:
     return np.einsum("ij,j->i", nodes, direction)
 
 
-def _merge_run(nodes: Floats, run: Axes, owner: Axes) -> None:
-    """Point every row of `run` to the first row that equals it or its mirror image."""
-    signs = np.sign(nodes[run])
-    lead = signs[np.arange(len(run)), np.argmax(signs != 0, axis=1)]
-    canonical = nodes[run] * np.where(lead < 0, -1.0, 1.0)[:, None] + 0.0
+def _first_equals(nodes: Floats, names: Axes) -> Axes:
+    """For each node the name of the first one that equals it or its mirror image."""
+    signs = np.sign(nodes)
+    lead = signs[np.arange(len(nodes)), np.argmax(signs != 0, axis=1)]
+    canonical = nodes * np.where(lead < 0, -1.0, 1.0)[:, None] + 0.0
     _, first, inverse = np.unique(canonical, axis=0, return_index=True, return_inverse=True)
-    owner[run] = run[first[inverse.ravel()]]
+    return names[first[inverse.ravel()]]

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._checks import check_count, check_positive
 from .._typing import Floats, Integers, Profile
-from .rule import Axis, Rule, mirrored
+from .rule import Axis, Rule, mirrored, zero_rule
 
 
 def equispaced(density: Profile, n: int, step: float) -> Rule:
@@ -95,19 +95,20 @@ def clenshaw_curtis(density: Profile, n: int, cutoff: float) -> Rule:
     interval; the paper's alternative to Gauss (Clenshaw and Curtis, 1960).
     """
     if n == 1:
-        return mirrored(np.zeros(0), np.zeros(0), 1.0)
+        return zero_rule(1)
     theta = np.pi * np.arange(n) / (n - 1)
     k = np.arange(1, (n - 1) // 2 + 1)
     coefficient = np.where(2 * k == n - 1, 1.0, 2.0) / (4.0 * k**2 - 1)
     weights = 1 - (coefficient * np.cos(2 * np.outer(theta, k))).sum(axis=1)
     weights[[0, -1]] /= 2
-    half = cutoff * np.cos(theta[: n // 2])
+    # Cosines as sines of angles from the middle: small nodes keep their last digits.
+    half = cutoff * np.sin(np.pi * np.arange(n - 1, 0, -2) / (2 * (n - 1)))
     middle = weights[n // 2] * float(density(np.zeros(1))[0]) if n % 2 else None
     return mirrored(half, weights[: n // 2] * density(half), middle)
 
 
 def frequency_scale(axis: Axis) -> float:
-    """The inverse of the gap at which the kernel has fallen by half."""
+    """The inverse of the gap, from 2^-40 to 2^60, at which the kernel has fallen by half."""
     gap = 2.0**-40
     while gap < 2.0**60 and float(axis.profile(np.array([gap]))[0]) > 0.5:
         gap *= 2.0**0.5

@@ -19,15 +19,17 @@ from .rule import Axis, Rule
 
 Kernel = Callable[[Floats], Floats]  # a function of gaps (n, d), or of frequencies (n, d)
 MOST_AXIS_NODES = 8191
-_DECAYS = 2.0 ** np.arange(-1.0, 9.01, 0.25)  # candidates, in length scales of the kernel
+_DECAYS = 2.0 ** np.arange(-1.0, 9.01, 0.25)  # candidates, in length scales: 512 at most
 _NEGLIGIBLE = 1e-15
 _SHARES = (0.5, 0.25, 0.1, 0.05, 0.02)  # shares of the tolerance for the aliases
 
 
 def axis_rule_for(axis: Axis, tol: float, reach: float) -> Rule | None:
-    """The equispaced rule of fewest nodes with `equispaced_bound` <= tol; None beyond 8,191.
+    """The equispaced rule of fewest nodes with `equispaced_bound` <= tol.
 
-    The number of nodes is odd, so that the frequency 0 is one of them.
+    None where it would need more than 8,191 nodes, or a period of more than the reach and 512
+    length scales, as the aliases of `Cauchy` do below 1e-5. The number of nodes is odd, so that the
+    frequency 0 is one of them.
     """
     width, half = frequency_scale(axis), np.arange(MOST_AXIS_NODES // 2 + 1)
     best: tuple[int, float] | None = None

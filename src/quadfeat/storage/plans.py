@@ -53,6 +53,7 @@ BUNDLES = (
         Expansion,
         _check_expansion,
         scale=array(FLOATS, 1, above=0.0),
+        rotation=array(FLOATS, 2),
         envelope=array(FLOATS, 1, above=0.0),
         ratio=_amplitudes,
         amplitude=not_negative,

@@ -123,10 +123,8 @@ _TYPES: dict[Any, Check] = {
     "int": count,
     "float": finite,
     "str": instance(str),
-    "Indices": array(INTEGERS, 1),
     "Integers": array(INTEGERS, 1),
-    "Doubles": array(FLOATS, 1),
-    "Floats": array(FLOATS, 1, 2),
+    "Floats": array(FLOATS, 1),
     "Floats | None": either(absent, array(FLOATS, 2)),
 }
 
