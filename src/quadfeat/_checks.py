@@ -176,7 +176,7 @@ def check_memory(n_bytes: int, what: str, hint: str) -> None:
 
 
 def check_gram(what: str, n: int, m: int, n_bytes: int) -> None:
-    """Refuse values for n x m pairs of rows that do not fit; small ones are not looked up."""
+    """Raise an error if n x m kernel values do not fit into memory; small ones are not checked."""
     if n_bytes > 2**20:
         check_memory(n_bytes, f"{what} of {n:,} and {m:,} rows", "give it fewer rows at a time")
 

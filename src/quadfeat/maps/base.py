@@ -54,8 +54,9 @@ _SMALL = 2**20  # bytes of features; smaller outputs skip the check of free memo
 # Up to this many rows times entries of a factor BLAS uses one thread by itself: OpenBLAS uses
 # several from 9216 on (interface/gemv.c). Setting its threads takes as long as one row.
 _UNTHREADED = 2**13
-# Kernel errors by the rounding of far rows, from which on a map warns: three digits are left. They
-# are at most the rounding of an angle, summed with the weights of nodes, and a fifth of it seen.
+# A map warns if the rounding of far rows may change the kernel by this much: three digits are left.
+# The bound sums the rounding of angles with the weights of nodes; observed errors are a fifth of
+# it.
 FAR_ROUNDING = 2.0**-10
 
 

@@ -203,7 +203,7 @@ class HermiteMercer(ExpansionMap):
         return self.basis_.n_columns
 
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
-        # Rows and means are rounded, so differences of them are by this many length scales.
+        # The rounding of rows and means changes their differences by this many length scales.
         scales = max(float(np.abs(each.mean) @ each.scale) for each in self.basis_.expansions)
         if scales * float(np.finfo(X.dtype).eps) > FAR_ROUNDING:
             warn_far(self._coordinates.name, X.dtype)

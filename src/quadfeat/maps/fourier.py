@@ -156,7 +156,7 @@ class FourierMap(FeatureMap):
                 f"{angle:g} at the largest frequencies (kernel_: {self.kernel_!r}), of which "
                 f"{X.dtype} leaves no digit; standardise X, or use a smaller gamma"
             )
-        # A few high frequencies of a heavy tail may be lost, and the kernel is there all the same.
+        # Losing a few high frequencies of a heavy tail hardly changes the kernel.
         if typical * eps > FAR_ROUNDING * self._kernel.at_zero(self._n_axes):
             warn_far(self._coordinates.name, X.dtype)
 

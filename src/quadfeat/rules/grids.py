@@ -145,7 +145,7 @@ def _projection(nodes: Floats) -> Floats:
 
 
 def _first_equals(nodes: Floats, names: Axes) -> Axes:
-    """For each node the name of the first one that equals it or its mirror image."""
+    """For each node, the name of the first one equal to it or to its mirror image."""
     signs = np.sign(nodes)
     lead = signs[np.arange(len(nodes)), np.argmax(signs != 0, axis=1)]
     canonical = nodes * np.where(lead < 0, -1.0, 1.0)[:, None] + 0.0
