@@ -10,7 +10,7 @@ import pytest
 import quadfeat as qf
 from quadfeat._errors import NoCertificate
 from quadfeat.accuracy import certificate
-from quadfeat.accuracy.bounds import Bound, Grid, Reweighted, Sparse
+from quadfeat.accuracy.bounds import Bound, Grid, Reweighted, Sparse, SpectralLattice
 from quadfeat.accuracy.certificate import certify
 from quadfeat.accuracy.region import Region
 from quadfeat.constructions import randomized
@@ -19,6 +19,7 @@ from quadfeat.kernels.spectral import Smoothed
 from quadfeat.kernels.stationary import Cauchy, Gaussian, Laplacian
 from quadfeat.kernels.subsets import Anova
 from quadfeat.rules import choice, grids
+from quadfeat.rules.lattice import lattice_bound
 from quadfeat.rules.rule import Rule
 
 from .errors import KERNELS, climb, grid_error, points, random_region, random_rule
@@ -297,3 +298,20 @@ def test_an_axis_in_two_groups_is_spent_twice():
     U = np.array([[1.0, 0.0, 0.0]])
     seen = float(abs(kernel.at(U)[0] / 2 - rule(U[:, :1])[0]))
     assert seen <= found <= 1.3 * seen
+
+
+def test_a_certificate_of_a_lattice_is_not_below_its_bound():
+    kernel, reach = qf.Matern(1.5, 2.0), np.array([1.0, 0.7])
+    steps, counts = 2 * np.pi / (reach + 2.0), np.array([9, 7])
+    construction = SpectralLattice(steps, counts, kernel.joint_density)
+    bound = lattice_bound(kernel.group_at, kernel.joint_density, steps, counts, reach)
+    found = certify(kernel, [construction], Region.of(box=reach)).value
+    assert bound <= found <= bound * (1 + 1e-11)
+
+
+def test_a_kernel_that_hardly_falls_is_certified_on_1024_cells():
+    kernel, axes = Gaussian(0.01), (Gaussian(0.01).gauss(2),) * 2
+    region = Region.of(d=2, diameter=1.0)
+    default = certify(kernel, [Grid(axes)], region)
+    assert default == certify(kernel, [Grid(axes)], region, cells=1024)
+    assert default != certify(kernel, [Grid(axes)], region, cells=1023)

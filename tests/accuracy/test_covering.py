@@ -84,3 +84,22 @@ def test_an_isotropic_kernel_bends_most_at_zero(nu):
     assert 2 * (1 - kernel.at(np.array([[h, 0.0]]))[0]) / h**2 == pytest.approx(bend[0], rel=1e-3)
     k = kernel.at(np.linspace(0.0, 5.0, 5001)[:, None] * np.eye(1, 2))
     assert np.all(np.abs(np.diff(k, 2)) / 1e-6 <= bend[0])
+
+
+class _Counted(qf.Gaussian):
+    """How many gaps it was asked for, at each call."""
+
+    def at(self, gaps):
+        self.asked = [*getattr(self, "asked", []), len(gaps)]
+        return super().at(gaps)
+
+
+@pytest.mark.parametrize("n_nodes", [1, 5, 64])
+def test_covering_stops_as_soon_as_its_budget_is_spent(n_nodes):
+    """A point costs a cosine for each node of the rule, and the rest about as much as 20."""
+    rule = randomized.random(Gaussian(0.5), n_nodes, 3, np.random.default_rng(0))
+    for budget in (1e5, 1e6):
+        kernel = _Counted(0.5)
+        covering.cover_bound(kernel, rule, Region.of(d=3, diameter=3.0), budget)
+        spent = np.cumsum(kernel.asked) * (n_nodes + 20)
+        assert (spent[:-1] < budget).all()

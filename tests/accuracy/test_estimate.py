@@ -203,3 +203,9 @@ def test_too_few_pairs_leave_the_proven_range():
     assert set(found.quantile_limits.values()) == {0.3}
     with pytest.raises(ValueError, match="exceeds bound"):
         estimate([0.1, 0.4], bound=0.3)
+
+
+def test_a_map_without_error_is_estimated_as_such():
+    found = estimate(np.zeros(100), bound=0.0)
+    assert found.rms == found.rms_limit == found.largest == 0.0
+    assert set(found.quantile_limits.values()) == {0.0}

@@ -7,7 +7,7 @@ import pytest
 
 from quadfeat.accuracy.bounds import Grid
 from quadfeat.accuracy.certificate import certify
-from quadfeat.accuracy.region import Region
+from quadfeat.accuracy.region import Region, turned_gaps, turned_rows
 from quadfeat.kernels.stationary import Gaussian
 
 
@@ -109,3 +109,35 @@ def test_a_transformed_region_is_no_larger_than_it_must_be():
     assert ball.diameter == pytest.approx(2.0) and ball.box == pytest.approx((2.0,) * 3)
     box = Region.of(box=[1.0, 2.0, 0.0]).transformed(np.array([[1.0, -1.0, 5.0]]))
     assert box.diameter == pytest.approx(3.0) and box.box == pytest.approx((3.0,))
+
+
+@pytest.mark.parametrize("n", [2, 100, 1000, 1001, 1500])
+def test_the_region_of_rows_on_a_sphere_is_the_sphere_however_many_there_are(n):
+    """Up to 2,000 rows all distances are computed; of more, those to the middle of the columns."""
+    X = np.random.default_rng(0).normal(size=(n, 3))
+    X = (
+        np.concatenate([X, np.eye(3)])
+        / np.linalg.norm(np.concatenate([X, np.eye(3)]), axis=1)[:, None]
+    )
+    region = Region.of(5.0 + np.concatenate([X, -X]))
+    assert region.diameter == pytest.approx(2.0, rel=1e-9) and region.diameter >= 2.0 - 1e-14
+    assert region.box == pytest.approx((2.0,) * 3)
+
+
+@pytest.mark.parametrize("axes", [[0], [1, 2], [0, 1, 2]])
+def test_what_some_axes_see_of_a_region_is_no_larger_than_it_must_be(axes):
+    for region in (Region.of(diameter=2.0, box=[1.0, 5.0, np.inf]), Region.of(box=[1.0, 2.0, 3.0])):
+        widths = np.minimum(region.box, region.diameter)[axes]
+        part = region.on(np.array(axes))
+        assert part.box == pytest.approx(tuple(widths))
+        assert part.diameter == pytest.approx(min(region.diameter, np.linalg.norm(widths)))
+
+
+def test_rows_and_gaps_along_principal_directions_take_no_more_room_than_they_need():
+    """Two directions of three; what they miss is a side of its own, of twice the furthest row."""
+    X = np.array([[3.0, 0.0, 0.0], [-3.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, -2.0, 0.0]])
+    X = np.concatenate([X, [[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]])
+    turned = turned_rows(np.eye(3)[:, :2], np.ones(3), X)
+    assert turned.box == pytest.approx([6.0, 4.0, 2.0]) and turned.diameter == pytest.approx(6.0)
+    turned = turned_gaps(np.eye(3)[:, :2], np.ones(3), 5.0, [6.0, 4.0, 2.0])
+    assert turned.box == pytest.approx([5.0, 4.0, 5.0]) and turned.diameter == pytest.approx(5.0)

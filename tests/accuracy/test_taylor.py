@@ -10,7 +10,7 @@ import quadfeat as qf
 from quadfeat.accuracy import taylor
 from quadfeat.accuracy.region import Region
 from quadfeat.rules import grids
-from quadfeat.rules.rule import Rule
+from quadfeat.rules.rule import Rule, zero_rule
 
 
 @pytest.mark.parametrize("kernel", [qf.Gaussian(0.5), qf.Cauchy(0.5), qf.Gaussian([0.5, 0.2])])
@@ -63,3 +63,12 @@ def test_the_gap_of_moments_is_the_norm_of_a_difference_of_tensors(order):
     # Rounding is counted also where all moments are met.
     met = grids.tensor(*(kernel.axis(i).gauss(3) for i in range(3)))
     assert taylor._moment_gap(moments, met, order) >= 2.0**-50 * 27 * moments[:, order].max()
+
+
+@pytest.mark.parametrize("gamma", [0.3, 0.5, 0.7, 1.1])
+def test_taylor_s_remainder_is_rounded_up(gamma):
+    """The constant 1 errs by at most E w^2 u^2 / 2, which is gamma u^2."""
+    u = np.linspace(0.1, 0.9, 17)
+    found = taylor.taylor_bound(qf.Gaussian(gamma), zero_rule(1), Region.of(d=1, diameter=0.9), u)
+    assert np.all(found >= gamma * u**2)
+    assert np.all(found <= gamma * u**2 * (1 + 1e-8) + 1e-14)

@@ -254,3 +254,24 @@ def test_quasi_monte_carlo_beats_random_only_past_its_hump():
 def test_the_subgaussian_moment_lemma_is_false_for_five_axes():
     d, p = 5, 2
     assert d > p * 2 ** (p / 2) * factorial(p // 2 - 1)
+
+
+@pytest.mark.parametrize("busiest", [1, 2, 5])
+def test_sub_kernels_need_what_each_does_for_its_share_of_the_error(busiest):
+    """An error eps of the sum is eps / Delta of Theorem 1 on the axes of one sub-kernel."""
+    options = {"subgaussian": 1.0, "diameter": 1.5, "beta": 2.0}
+    for eps in (0.5, 0.01):
+        found = theory.anova_samples(eps, size=7, rank=3, busiest=busiest, **options)
+        each = theory.polynomially_exact_samples(eps / busiest, 3, **options)
+        assert found.printed == pytest.approx(7 * each.printed, rel=1e-9)
+        assert (found.counted, found.order) == (pytest.approx(7 * each.counted), each.order)
+        assert found.gamma == pytest.approx(each.gamma)
+
+
+@pytest.mark.parametrize("d", [1, 2, 5, 25])
+@pytest.mark.parametrize("eps", [0.3, 1e-2, 1e-9])
+def test_quasi_monte_carlo_s_rate_has_fallen_to_eps_at_its_samples_and_not_before(d, eps):
+    n = theory.quasi_monte_carlo_samples(eps, d)
+    here, before = (d * np.log(np.log(D)) - np.log(D) for D in (float(n), n - 1.0))
+    assert here <= np.log(eps) + 1e-9
+    assert before >= np.log(eps) - 1e-9 or n - 1 <= np.exp(d)

@@ -153,3 +153,13 @@ def test_of_many_axes_none_can_spare_a_node():
 def test_a_tolerance_out_of_reach_says_so():
     with pytest.raises(ValueError, match="smoother kernel"):
         qf.DenseGrid.for_tolerance(qf.Laplacian(1.0), 1e-6, diameter=2.0)
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_a_tolerance_that_is_a_grid_s_certificate_is_met_by_that_grid(name):
+    kernel, region = SEARCHES[name]
+    groups, search = kernel.groups(len(region.box)), search_of(name)
+    for tol in TOLERANCES[1:4]:
+        counts = np.array(search.fewest(tol))
+        again = search.fewest(search.certified(counts))
+        assert columns_of(groups, np.array(again)) <= columns_of(groups, counts)

@@ -5,7 +5,9 @@ import pytest
 
 import quadfeat as qf
 from quadfeat._errors import NoMoments
-from quadfeat.rules import choice
+from quadfeat.rules import choice, interval
+
+from .axes import AXES
 
 
 @pytest.mark.parametrize(("reach", "winner"), [(1.0, "gauss"), (6.0, "equispaced")])
@@ -68,3 +70,25 @@ def test_the_error_of_half_of_a_mirrored_rule_is_that_of_the_whole(kind, n):
     gap = np.linspace(0.0, 3.0, 201 + 4 * n)
     whole = np.abs(rule(gap[:, None]) - axis.profile(gap)).max()
     assert choice.sup_error(axis, rule, 3.0) == pytest.approx(whole, abs=1e-15)
+
+
+@pytest.mark.parametrize("n", [8, 15, 40])
+@pytest.mark.parametrize("name", ["cauchy", "laplacian", "matern"])
+@pytest.mark.parametrize("kind", ["equispaced", "clenshaw-curtis"])
+def test_no_step_or_cut_off_is_much_better_than_the_chosen_one(kind, name, n):
+    """Candidates end 0.1% apart, and these errors are at most a few powers of the step."""
+    axis, reach = AXES[name], 3.0
+    rule = choice.axis_rule(axis, n, kind=kind, reach=reach)
+    last, before = rule.nodes[-1, 0], rule.nodes[-2, 0]
+    make = interval.equispaced if kind == "equispaced" else interval.clenshaw_curtis
+    sizes = (last - before if kind == "equispaced" else last) * 2.0 ** np.linspace(-1, 1, 201)
+    least = min(choice.sup_error(axis, make(axis.density, n, size), reach) for size in sizes)
+    assert choice.sup_error(axis, rule, reach) <= 1.03 * least
+
+
+def test_an_axis_that_is_gone_lends_its_rules_to_no_other():
+    """Rules are known by the identity of an axis, and what is freed gives its own to the next."""
+    make = choice.AxisRules(("gauss",), np.ones(1))
+    for gamma in np.linspace(0.1, 2.0, 20):
+        nodes = make(qf.Gaussian(gamma), 0, 3).nodes
+        assert np.array_equal(nodes, qf.Gaussian(gamma).gauss(3).nodes)

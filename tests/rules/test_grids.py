@@ -94,6 +94,13 @@ def test_folding_merges_equal_and_mirrored_nodes_only():
     assert folded.weights.tolist() == [1 + 3 + 4, 2, 5, 6 + 7, 8]
 
 
+def test_folding_merges_no_nodes_that_differ_however_little():
+    nodes = np.array([[1.0, 1e-20], [1.0, 2e-20], [-1.0, -1e-20], [1.0 + 2.0**-52, 1e-20]])
+    folded = grids.fold(qf.Rule(nodes, np.arange(1.0, 5)))
+    assert folded.nodes.tolist() == nodes[[0, 1, 3]].tolist()
+    assert folded.weights.tolist() == [1 + 3, 2, 4]
+
+
 @pytest.mark.parametrize("n", [4, 5])
 def test_folding_a_symmetric_grid_keeps_its_kernel_and_halves_its_nodes(n, rng):
     rule = grids.tensor(*[UNIT.gauss(n)] * 3)
@@ -218,6 +225,14 @@ def test_mirroring_a_rule_keeps_its_kernel_and_its_mass(rng):
     mirrored, gaps = grids.mirror(rule), rng.normal(size=(20, 3))
     assert len(mirrored) == 13 and mirrored.weights.sum() == pytest.approx(rule.weights.sum())
     np.testing.assert_allclose(mirrored(gaps), rule(gaps), atol=1e-14)
+
+
+def test_an_embedded_rule_looks_at_its_axes_alone(rng):
+    rule, gaps = grids.tensor(UNIT.gauss(3), UNIT.gauss(4)), rng.normal(size=(20, 5))
+    wide = grids.embed(rule, np.array([3, 1]), 5)
+    np.testing.assert_allclose(wide(gaps), rule(gaps[:, [3, 1]]), atol=1e-14)
+    both = grids.concatenate([wide, wide], [0.5, 2.0])
+    np.testing.assert_allclose(both(gaps), 2.5 * wide(gaps), atol=1e-14)
 
 
 class _Lattice:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import quadfeat as qf
-from quadfeat.rules import choice, interval
+from quadfeat.rules import choice, gauss, interval
 
 from .axes import AXES
 
@@ -107,3 +107,21 @@ def test_small_clenshaw_curtis_nodes_keep_their_last_digits(n):
         exact = [mpmath.sin(mpmath.pi * int(j) / (2 * (n - 1))) for j in angles]
         ulps = [abs(found - e) / np.spacing(float(e)) for found, e in zip(x, exact, strict=True)]
     assert max(ulps) <= 3  # an angle of three roundings, its sine, the cut-off
+
+
+@pytest.mark.parametrize("gamma", [1e-30, 1e-3, 1.0, 1e20])
+def test_the_frequency_scale_is_the_inverse_of_the_gap_of_half_the_kernel(gamma):
+    """Gaps are tried a factor of sqrt(2) apart."""
+    gap = 1 / interval.frequency_scale(qf.Gaussian(gamma))
+    assert gap / 2**0.5 <= np.sqrt(np.log(2) / gamma) <= gap
+
+
+def test_the_frequency_scale_is_that_of_gaps_from_2_to_the_minus_40_to_2_to_the_60():
+    assert interval.frequency_scale(qf.Gaussian(1e-150)) == pytest.approx(2.0**-60, rel=1e-9, abs=0)
+    assert interval.frequency_scale(qf.Gaussian(1e150)) == 2.0**40
+
+
+def test_a_number_of_nodes_that_is_none_is_answered_by_a_usual_one():
+    for make in (lambda n: interval.equispaced(np.ones_like, n, 1.0), gauss.gauss_hermite):
+        with pytest.raises(TypeError, match="n must be a whole number such as 5, got 'a'"):
+            make("a")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import special
 
 import quadfeat as qf
 from quadfeat.rules import choice, interval, lattice
@@ -28,6 +29,51 @@ def test_the_rule_for_a_tolerance_meets_it_with_its_bound(name, tol, reach):
 
 def test_a_tolerance_beyond_the_limit_has_no_rule():
     assert lattice.axis_rule_for(qf.Laplacian(100.0), 1e-6, 1.0) is None
+
+
+def test_the_tightest_tolerance_that_has_a_rule_takes_all_its_nodes():
+    axis, few, many, rule = qf.Laplacian(1.0), 1e-6, 1.0, None
+    while many > few * (1 + 1e-6):  # 1e-4 is what a single node more changes
+        tol = (few * many) ** 0.5
+        found = lattice.axis_rule_for(axis, tol, 1.0)
+        few, many, rule = (tol, many, rule) if found is None else (few, tol, found)
+    assert rule is not None and len(rule) == lattice.MOST_AXIS_NODES
+
+
+def test_aliases_decay_over_at_most_512_length_scales():
+    """Those of k = 1 / (1 + u^2), at a reach of 0, add up to 4 zeta(2) / period^2 on both sides."""
+    axis, period = qf.Cauchy(1.0), 512 / interval.frequency_scale(qf.Cauchy(1.0))
+    least = 4 * np.pi**2 / 6 / period**2
+    assert lattice.axis_rule_for(axis, 1.1 * least, 0.0) is not None
+    assert lattice.axis_rule_for(axis, 0.9 * least, 0.0) is None
+
+
+@pytest.mark.parametrize("reach", [0.0, 0.5, 3.0])
+def test_what_is_left_out_of_aliases_is_bounded_closely(reach):
+    """The sums of k = 1 / (1 + u^2) are known; beyond m terms m times the last
+    exceeds what is left by its share (1/2 + r / P) / m.
+
+    sum_(m > 0) k(mP - r) = Im digamma(1 + (i - r) / P) / P.
+    """
+    period, m = 10.0, np.arange(1.0, 2001.0)
+    excess = 1.1 * (0.5 + reach / period) / 2000
+    found = lattice._axis_aliases(qf.Cauchy(1.0), period, reach)
+    for gaps, bound in (((reach, 0.0), found[0]), ((0.0, 0.0), found[1])):
+        exact = sum(special.digamma(1 + (1j - r) / period).imag / period for r in gaps)
+        seen = sum(float(qf.Cauchy(1.0).profile(m * period - r).sum()) for r in gaps)
+        assert exact - seen <= bound - seen <= (exact - seen) * (1 + excess)
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_steps_for_a_tolerance_are_the_longest_whose_aliases_it_allows(d):
+    """Aliases count at the reach, and once more at zero, where they change the mass."""
+    kernel, reach = qf.Matern(1.5, np.linspace(1.0, 2.0, d)), np.linspace(1.0, 0.7, d)
+    scales, at_zero = kernel.frequency_scales(d), np.zeros(d)
+    for decay in (4.0, 8.0, 16.0):
+        periods = reach + decay / scales
+        both = (lattice._aliases(kernel.group_at, periods, gap) for gap in (reach, at_zero))
+        found = lattice._steps_for(kernel.group_at, scales, sum(both), reach)
+        np.testing.assert_array_equal(found, 2 * np.pi / periods)
 
 
 @pytest.mark.parametrize("nu", [0.5, 1.5, 2.2])

@@ -20,7 +20,7 @@ try:
     import fcntl
 except ImportError:  # not a Unix: temporary files of killed writers are then not removed
     fcntl = None  # type: ignore[assignment]
-_NAME = 60  # characters of a file's name in that of its temporary file: at most 255 bytes
+_NAME = 60  # characters of a file's name kept in its temporary name: at most 255 bytes
 
 
 @contextlib.contextmanager
@@ -88,7 +88,7 @@ def try_out(path: Any) -> None:
 
 
 def remove_stale(path: Any) -> None:
-    """Remove temporary files of killed writers of `path`, but none that is in use.
+    """Remove temporary files of killed writers of `path`, but none in use.
 
     A writer holds a lock on its temporary file, so a file that can be locked has no writer.
     """

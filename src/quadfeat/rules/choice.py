@@ -53,13 +53,13 @@ def axis_rule(axis: Axis, n: int, *, kind: str = "auto", reach: float = 1.0) -> 
     def error(size: float) -> float:
         try:
             return float(np.abs(_values(make(axis.density, n, size), gap) - exact).max())
-        except NoDensity:  # all nodes are so far out that the density is zero there
+        except NoDensity:  # the density is zero at all nodes, which are too far out
             return np.inf
 
     # The step (or the cut-off) trades aliases against the lost tail. The error has one valley with
     # a flat, sometimes rippled floor, so it is scanned before it is refined.
     width = frequency_scale(axis)
-    # With more nodes the best step shrinks for a light tail, and hardly for a heavy one.
+    # With more nodes the best step shrinks for a light tail, but hardly for a heavy one.
     finest = -6 - np.log2(max(1.0, n / 16)) if kind == "equispaced" else -6
     sizes = width * 2.0 ** np.arange(finest, 3.01, 0.25) * (1 if kind == "equispaced" else 8)
     for spread in (2**0.2, 2**0.04, 2**0.008):
@@ -68,17 +68,17 @@ def axis_rule(axis: Axis, n: int, *, kind: str = "auto", reach: float = 1.0) -> 
     return make(axis.density, n, best)
 
 
-MOST_NODES = 512  # per axis: with more, a one-dimensional rule takes seconds to tune
+MOST_NODES = 512  # per axis: with more, a one-dimensional rule takes seconds to optimise
 
 
 class AxisRules:
-    """One-dimensional rules, cached: each is computed once, however many groups use it."""
+    """Cached one-dimensional rules: each is computed once, however many groups use it."""
 
     def __init__(self, kinds: Sequence[str], reaches: Floats) -> None:
         self._kinds = kinds  # in order of preference
         self._reaches = reaches
         self._cache: dict[tuple[Any, ...], Rule | NoMoments | NoDensity] = {}
-        self._axes: list[Axis] = []  # kept alive: keys hold their ids
+        self._axes: list[Axis] = []  # kept alive, because keys contain their ids
 
     def __call__(self, axis: Axis, column: int, n: int) -> Rule:
         for kind in self._kinds:
