@@ -1,4 +1,4 @@
-# Run the engine's tests under the address, undefined-behaviour and thread sanitizers.
+# Run the engine's tests under the address, undefined-behaviour and thread sanitizers, and valgrind.
 SANITIZE_BUILD = build/sanitize
 ENGINE_DIR = src/quadfeat/_engine/cpp
 
@@ -12,7 +12,7 @@ sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "tests/engine"]))
 endef
 export SANITIZED_TESTS
 
-.PHONY: sanitize sanitize-address sanitize-undefined sanitize-thread
+.PHONY: sanitize sanitize-address sanitize-undefined sanitize-thread sanitize-valgrind
 sanitize: $(VENV)/dev.stamp sanitize-address sanitize-undefined sanitize-thread
 
 # The interpreter was built without the sanitizer, so LD_PRELOAD loads its library first. Leaks are not
@@ -28,11 +28,13 @@ sanitize-address sanitize-undefined: sanitize-%:
 	LD_PRELOAD="$$(g++ -print-file-name=lib$(if $(filter address,$*),asan,ubsan).so) $$(g++ -print-file-name=libstdc++.so)" \
 	PYTHONPATH=$(SANITIZE_BUILD)/$*/package $(BIN)/python -P -c "$$SANITIZED_TESTS"
 
-# Python is not clean under the thread sanitizer: the routines run in a C++ program instead.
-sanitize-thread:
-	mkdir -p $(SANITIZE_BUILD)/thread
-	cd $(SANITIZE_BUILD)/thread && for unit in "baseline" "avx2 -mavx2 -mfma -mprfchw" \
+# Python is not clean under the thread sanitizer, nor under valgrind: the routines run in a C++ program
+# instead. Valgrind hides AVX-512, which it does not know.
+THREAD_FLAGS = -std=c++17 -O2 -g $(if $(filter thread,$*),-fsanitize=thread)
+sanitize-thread sanitize-valgrind: sanitize-%:
+	mkdir -p $(SANITIZE_BUILD)/$*
+	cd $(SANITIZE_BUILD)/$* && for unit in "baseline" "avx2 -mavx2 -mfma -mprfchw" \
 	  "avx512 -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma -mprfchw"; do set -- $$unit; name=$$1; shift; \
-	  g++ -std=c++17 -O2 -g -ffp-contract=off -Wno-psabi -fsanitize=thread $$@ -c $(abspath $(ENGINE_DIR))/units/$$name.cpp || exit 1; done
-	g++ -std=c++17 -O2 -g -fsanitize=thread tests/engine/threads.cpp $(SANITIZE_BUILD)/thread/*.o -o $(SANITIZE_BUILD)/thread/run -pthread
-	$(SANITIZE_BUILD)/thread/run
+	  g++ $(THREAD_FLAGS) -ffp-contract=off -Wno-psabi $$@ -c $(abspath $(ENGINE_DIR))/units/$$name.cpp || exit 1; done
+	g++ $(THREAD_FLAGS) tests/engine/threads.cpp $(SANITIZE_BUILD)/$*/*.o -o $(SANITIZE_BUILD)/$*/run -pthread
+	$(if $(filter valgrind,$*),valgrind --quiet --error-exitcode=1 --leak-check=full) $(SANITIZE_BUILD)/$*/run

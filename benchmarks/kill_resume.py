@@ -20,21 +20,23 @@ import quadfeat as qf
 from tests.models.killing import duration, killed_until_done, same_model
 
 
-def fits(folder: Path) -> dict[str, tuple]:
-    """A name, a function from a checkpoint's path to a model, and its data on disk."""
+def fits(folder: Path, n: int = 200_000) -> dict[str, tuple]:
+    """A name, a function from a checkpoint's path to a model, and its data on disk: n rows."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(200_000, 10)).astype(np.float32)
+    X = rng.normal(size=(n, 10)).astype(np.float32)
     np.savez(folder / "rows.npz", X=X, y=np.sin(X[:, 0]) + X[:, 1])
-    np.savez(folder / "labels.npz", X=X[:40_000], y=np.digitize(X[:40_000, 0], [-0.5, 0.5]))
+    some = X[: n // 5]
+    np.savez(folder / "labels.npz", X=some, y=np.digitize(some[:, 0], [-0.5, 0.5]))
+    settings = {"checkpoint_interval": 0, "verbose": False}
     features = qf.QuasiRandomFourier(qf.Gaussian(0.1), n_components=256, random_state=0)
     return {
         "ridge": (
-            lambda path: qf.KernelRegressor(features, checkpoint=path, checkpoint_interval=0),
+            lambda path: qf.KernelRegressor(features, checkpoint=path, **settings),
             (folder / "rows.npz",),
         ),
         "logistic": (
             lambda path: qf.KernelClassifier(
-                features, loss="logistic", alpha=1.0, checkpoint=path, checkpoint_interval=0
+                features, loss="logistic", alpha=1.0, checkpoint=path, **settings
             ),
             (folder / "labels.npz",),
         ),

@@ -14,6 +14,7 @@ page on testing is made.
 - `concurrency`: threads, child processes of every kind, Ctrl-C at any moment
 - `faults`: killed processes and workers, full disks, more than fits into memory
 - `files`: damaged model and data files, and models of every release
+- `sanitizers`: the engine's tests under sanitizers and valgrind (full runs only)
 - `soak`: an hour of small fits in one process, whose memory stays flat (full runs only)
 - `mutants`: code that is broken on purpose, and whether the tests see it (full runs only)
 

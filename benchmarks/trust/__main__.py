@@ -23,7 +23,7 @@ from .table import HEADER, RECORDS, ROOT, Effort, Row, line, read, write
 
 # The slowest first, so that two at a time end together.
 QUICK = ("bad_input", "files", "numerics", "determinism", "concurrency", "faults")
-FULL = (*QUICK, "mutants", "soak")
+FULL = (*QUICK, "sanitizers", "mutants", "soak")
 
 
 def child(name: str, effort: Effort) -> None:

@@ -101,7 +101,7 @@ def interrupts(effort: Effort) -> Iterator[Row]:
     seconds = Row("Ctrl-C: time until the process has ended", bound=_LEAST, unit="s")
     rng = np.random.default_rng(effort.seed)
     for job in jobs(effort.folder):
-        for i in effort.times(2, 50):
+        for i in effort.times(2, 20):
             case = f"{job.name}, moment {i}, seed {effort.seed}"
             status, took, fault = interrupted(job, effort, float(rng.uniform()), i)
             if not fault and status not in (0, 130):

@@ -24,6 +24,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 import quadfeat as qf
+from benchmarks.kill_resume import fits
 from quadfeat import rules
 from quadfeat._checks import available_memory
 from quadfeat.app.memory import peak_memory
@@ -57,32 +58,17 @@ def killed_fits(effort: Effort) -> Row:
     """Fits that are killed and resumed until they end, as in `kill_resume`."""
     row = Row("kill -9 of checkpointed fits, resumed: the same model")
     rng = np.random.default_rng(effort.seed)
-    X = rng.normal(size=(effort.of(20_000, 100_000), 6)).astype(np.float32)
-    y = np.sin(X[:, 0]) + X[:, 1]
-    some = X[: len(X) // 4]
-    labels = np.digitize(some[:, 0], [-0.5, 0.5])
-    features = qf.QuasiRandomFourier(qf.Gaussian(0.1), n_components=128, random_state=0)
-    settings = {"checkpoint_interval": 0, "verbose": False}
-
-    def ridge(path: Path) -> Any:
-        return qf.KernelRegressor(features, checkpoint=path, **settings)
-
-    def logistic(path: Path) -> Any:
-        return qf.KernelClassifier(
-            features, loss="logistic", alpha=1.0, checkpoint=path, **settings
-        )
-
-    for make, data in ((ridge, (X, y)), (logistic, (some, labels))):
-        whole = effort.folder / f"{make.__name__}-whole"
+    for name, (make, data) in fits(effort.folder, effort.of(20_000, 100_000)).items():
+        whole = effort.folder / f"{name}-whole"
         whole.mkdir()
         seconds = duration(make, data, whole)
         kills, wanted = 0, effort.of(2, 50)
         for i in effort.times(wanted, wanted):
             if kills >= wanted:
                 break
-            folder = effort.folder / f"{make.__name__}-{i}"
+            folder = effort.folder / f"{name}-{i}"
             folder.mkdir()
-            case = f"{make.__name__}, fit {i}, seed {effort.seed}"
+            case = f"{name}, fit {i}, seed {effort.seed}"
             try:
                 killed = killed_until_done(make, data, folder, seconds, rng, wanted - kills)
             except (AssertionError, ValueError) as error:
@@ -158,7 +144,7 @@ def full_disks(effort: Effort, written: list[Job]) -> Row:
     try:
         for job in written:
             size = job.whole.stat().st_size
-            for i in effort.times(1, 25):
+            for i in effort.times(1, 12):
                 room = int(rng.uniform() * max(size - _PAGE, 0))
                 folder, log = effort.folder / f"{job.name}-full-{i}", effort.folder / "log"
                 if can_mount:

@@ -156,7 +156,7 @@ def sines(effort: Effort) -> Iterator[Row]:
     """
     rng = np.random.default_rng(effort.seed)
     plan = _engine.FourierPlan.dense(np.array([[np.pi]]), np.ones(1), 0.0)
-    n = effort.of(100_000, 5_000_000)
+    n = effort.of(100_000, 1_000_000)
     for dtype, farthest in _FARTHEST.items():
         for isa in _engine.engine_info()["isas"]:
             for top in (np.pi / 2, 1e3, farthest):
