@@ -8,12 +8,14 @@ any fit by sums can take. They take turns in one process; CPU seconds of one thr
 the sums of the rows, features included; the fit has the map, the solution and the noise too.
 `choosing`: the same with alpha or the map chosen. `growth`: seconds and memory of fits, each in a
 process of its own, against one size at a time, with slopes, beside RBFSampler + Ridge, Nystroem +
-Ridge and GaussianProcessRegressor; the picture is beside the records.
+Ridge, GaussianProcessRegressor, and GPyTorch's SVGP if it is installed; the picture is beside the
+records.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import resource
@@ -40,8 +42,9 @@ SWEEPS: dict[str, tuple[int, ...]] = {
 }
 WARM = 1_000  # rows of a fit before the one that counts
 EXACT = (1_000, 2_000, 4_000)  # rows of a Gaussian process with the exact kernel
+VARIATIONAL = (5_000, 20_000)  # rows of SVGP, which takes minutes
 OURS = ("quadfeat", "bare products")
-PEERS = ("RBFSampler + Ridge", "Nystroem + Ridge", "GaussianProcessRegressor")
+PEERS = ("RBFSampler + Ridge", "Nystroem + Ridge", "GaussianProcessRegressor", "SVGP")
 
 
 def data(n: int, d: int, dtype: Any) -> tuple[Any, Any]:
@@ -150,10 +153,15 @@ def grown(name: str, rows: int, columns: int, axes: int, threads: int) -> Record
     def fit(n: int) -> None:
         if name in models:
             models[name].fit(X[:n], y[:n])
+        elif name == "SVGP":
+            from tables_cell import SVGP
+
+            SVGP(threads).fit(X[:n].astype(np.float64), y[:n])
         else:
             products(n, columns, np.dtype(np.float32))()
 
-    fit(WARM)  # what is loaded by a first fit is not counted
+    if name != "SVGP":  # whose minutes are not those of a first fit
+        fit(WARM)  # what is loaded by a first fit is not counted
     start, cpu = time.perf_counter(), time.process_time()
     fit(rows)
     return {
@@ -193,14 +201,20 @@ def choice_records(quick: bool) -> Iterator[Record]:
 
 
 def growth_records(quick: bool) -> Iterator[Record]:
+    special = {"GaussianProcessRegressor": EXACT, "SVGP": VARIATIONAL}
+    names = [name for name in (*OURS, *PEERS) if name != "SVGP" or _has_gpytorch()]
     for size, values in SWEEPS.items():
-        for name in (*OURS, *PEERS):
-            exact = EXACT if size == "rows" else ()
-            for value in exact if name == PEERS[2] else values:
+        for name in names:
+            rows = special.get(name, values) if size == "rows" else ()
+            for value in rows if name in special else values:
                 chosen = BASE | {size: value}
                 chosen["rows"] //= 10 if quick else 1
                 record = in_process(chosen["threads"], "grown", name, *chosen.values())
                 yield {"part": "growth", "size": size, "name": name, **chosen, **record}
+
+
+def _has_gpytorch() -> bool:
+    return importlib.util.find_spec("gpytorch") is not None
 
 
 def slope(records: list[Record], size: str, name: str, what: str) -> float:

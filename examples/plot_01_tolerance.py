@@ -2,8 +2,8 @@
 How many columns for an error?
 ==============================
 
-Ask for the error, and get the columns that it takes. Where a grid can be certified, the error is
-proven for every pair of rows in the box of the data, not only for pairs that were tried.
+Set the error, and get as many columns as it takes. For certified grids the error is proven for
+every pair of rows in the bounding box of the data, not only for pairs that were tried.
 """
 
 import matplotlib.pyplot as plt
@@ -22,7 +22,7 @@ maps = [qf.KernelFeatures(qf.Gaussian(0.5), tol=tol).fit(X) for tol in tolerance
 print(maps[3].report_.reason)
 
 # %%
-# The kernel is known, so what was promised can be compared with what is there.
+# The kernel is known, so we can compare the promised error with the true one.
 
 exact = maps[0].kernel_(X, X)
 seen = [np.abs(features.approximate_kernel(X) - exact).max() for features in maps]
@@ -41,9 +41,9 @@ right.legend()
 
 # %%
 # An eighth digit costs about as much as the first two: the error of a quadrature rule falls
-# exponentially. **When this fails:** with many columns of data that all matter no map of affordable
-# width is that accurate. ``fit`` then raises an error instead of returning a map that breaks its
-# promise.
+# exponentially. **When this fails:** if the data have many columns that all matter, no map of
+# affordable width is that accurate. ``fit`` then raises an error instead of returning a map that
+# breaks its promise.
 
 wide = np.random.default_rng(0).normal(size=(500, 20))
 try:

@@ -2,8 +2,8 @@
 A certificate: an error that no pair of rows exceeds
 ====================================================
 
-A map can be measured on pairs of rows, and then tells about these. A certificate is a proof for
-*every* pair whose gap lies in a region, also for rows that nobody has seen yet.
+Measuring a map on pairs of rows says something about these pairs only. A certificate is a proof for
+*every* pair whose gap lies in a region, including rows that nobody has seen yet.
 """
 
 import matplotlib.pyplot as plt
@@ -18,15 +18,15 @@ certificate = features.certificate(X)
 print(certificate)
 
 # %%
-# Each dot is a pair of rows. The line is the proof, which knows the distances of the data only. The
-# last figure that it prints is what Theorem 1 of the paper promises for the same rule.
+# Each dot is a pair of rows. The line is the proof, which uses only the distances between rows. The
+# last printed number is what Theorem 1 of the paper promises for the same rule.
 
 display = qf.ErrorDisplay.from_estimator(features, X)
 display.ax_.set_title("One rule of 512 nodes")
 
 # %%
-# Proof against observation for grids of 3 to 12 nodes per axis: the two fall together, so little is
-# given away.
+# Proof against observation for grids of 3 to 12 nodes per axis: the two fall together, so the proof
+# is nearly tight.
 
 nodes = np.arange(3, 13)
 exact = features.kernel_(X, X)
@@ -44,9 +44,8 @@ ax.set(xlabel="nodes per axis", ylabel="error of the kernel", title="Proof and o
 ax.legend()
 
 # %%
-# **When this fails:** a proof needs a rule that can be enclosed, so a full grid on few axes, or
-# data whose rows are close to each other. For other maps there is an estimate with a confidence
-# limit.
+# **When this fails:** a proof needs a full grid on few axes, or rows that are close to each other.
+# For other maps there is an estimate with a confidence limit.
 
 other = qf.Landmarks(qf.Gaussian(0.3), n_components=64, random_state=0).fit(X)
 print(other.error(X, n_pairs=10_000))

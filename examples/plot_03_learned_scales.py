@@ -2,8 +2,8 @@
 A length scale for every column
 ===============================
 
-A kernel with one length scale lets useless columns hide near rows from each other. Scales learned
-from the targets stretch the useless columns away.
+With one length scale for all columns, useless columns make similar rows look far apart. Length
+scales learned from the targets become so long in useless columns that these no longer matter.
 """
 
 import matplotlib.pyplot as plt
@@ -16,8 +16,8 @@ X, y = make_friedman1(1500, n_features=12, noise=1.0, random_state=0)  # only 0 
 train, test = slice(0, 1000), slice(1000, None)
 
 # %%
-# ``"tuned"`` searches one scale for all columns, ``"learned"`` one for each; both by the likelihood
-# of the training targets.
+# ``"tuned"`` searches one scale for all columns, ``"learned"`` one for each; both maximise the
+# likelihood of the training targets.
 
 scores = {}
 for word in ("tuned", "learned"):
@@ -28,8 +28,8 @@ print({word: round(score, 3) for word, score in scores.items()})
 assert scores["learned"] > scores["tuned"]
 
 # %%
-# Length scales, in deviations of their column. The kernel hardly changes along a column whose scale
-# is many deviations long.
+# Length scales, in standard deviations of their column. The kernel hardly changes along a column
+# whose scale is many deviations long.
 
 scales = 1 / np.sqrt(2 * np.asarray(model.features_.kernel_.gamma)) / X.std(axis=0)
 figure, (left, right) = plt.subplots(1, 2, width_ratios=[2, 1])
@@ -42,5 +42,5 @@ right.set(ylim=(0, 1), ylabel="R² of 500 new rows", title="What it gains")
 
 # %%
 # **When this fails:** with few rows or much noise the likelihood prefers scales that fit the noise,
-# and columns that are copies of each other share one influence in an arbitrary way. With
+# and columns that are copies of each other share their influence in an arbitrary way. With
 # ``KernelRegressor()`` the choice between one scale, many, and a metric is made on validation rows.

@@ -2,7 +2,7 @@
 A model that people can read
 ============================
 
-With an ANOVA kernel a model is a sum of functions of one or two columns. Which ones, is learned.
+With an ANOVA kernel a model is a sum of functions of one or two columns. The model learns which.
 """
 
 from sklearn.datasets import load_diabetes
@@ -22,12 +22,12 @@ total = effects.sum(axis=1) + model.effects_.intercept
 assert abs(total - model.predict(X)).max() < 1e-9 * abs(y).max()
 
 # %%
-# Bars are shares of the variance of predictions. Curves have a band of 95% for the curve, and below
-# them a histogram of the rows: look at a band where there are few.
+# Bars are shares of the variance of predictions. Each curve has its 95% band, and below it a
+# histogram of the rows: look at the band where there are few.
 
 display = qf.EffectsDisplay.from_estimator(model, X, n_effects=5)
 
 # %%
-# **When this fails:** what only three or more columns do together is not in the model; the fit
+# **When this fails:** the model misses what only three or more columns do together; the fit
 # warns if a kernel of all columns would explain clearly more. Effects describe the model, not
 # causes.

@@ -2,8 +2,8 @@
 Windows on digits
 =================
 
-A convolution kernel compares small windows of two images, each with the window at the same place,
-and adds up: the kernel's answer to a layer of filters. The paper tests it on MNIST.
+A convolution kernel compares each small window of one image with the window at the same place in
+the other, and adds up: the kernel version of a layer of filters. The paper tests it on MNIST.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Regression with error bars
 ==========================
 
-``predict(X, return_std=True)`` says how sure the model is of its curve; with the variance of the
-noise added, how far a new observation may lie from it.
+``predict(X, return_std=True)`` says how sure the model is of its curve. Add the variance of the
+noise to see how far a new observation may lie from it.
 """
 
 import matplotlib.pyplot as plt
@@ -39,7 +39,7 @@ ax.set(xlabel="x", ylabel="y", title="95% bands of the curve and of observations
 ax.legend()
 
 # %%
-# Do bands of 95% hold 95% of new observations? Of 20,000 of them:
+# Do 95% bands contain 95% of new observations? The share of 20,000:
 
 new = rng.uniform(-3, 0.5, 20_000)
 mean, std = model.predict(new[:, None], return_std=True)
@@ -50,6 +50,6 @@ print(f"{inside.mean():.3f}")
 assert 0.92 < inside.mean() < 0.98
 
 # %%
-# **When this fails:** bands take the kernel and the noise for known and the noise for equal
-# everywhere. A kernel that is too smooth is sure of a wrong curve, and beyond the data the band of
-# a map with few columns does not grow as it should.
+# **When this fails:** bands assume that the kernel and the noise are known, and that the noise is
+# the same everywhere. A kernel that is too smooth gives narrow bands around a wrong curve. Beyond
+# the data the band of a map with few columns does not grow as it should.

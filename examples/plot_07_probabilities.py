@@ -2,9 +2,9 @@
 Classes with probabilities that can be believed
 ===============================================
 
-Of rows that a classifier calls 80% sure, 80% should be right. Least squares is quick, solved in
-closed form, but its scores are no probabilities: the model fits a temperature to scores of rows
-that were left out.
+If a classifier is 80% sure of some rows, it should be right on 80% of them. Least squares is quick
+because it is solved in closed form, but its scores are not probabilities. So the model fits a
+temperature to the scores of held-out rows.
 """
 
 import matplotlib.pyplot as plt
@@ -20,7 +20,7 @@ X, y = make_blobs(6000, centers=[[0, 0], [2, 0], [1, 1.7]], cluster_std=1.0, ran
 train, test = slice(0, 1500), slice(1500, None)
 
 # %%
-# Least squares and logistic, and what a softmax of the scores would say by itself.
+# Least squares and logistic, and for comparison a plain softmax of the scores.
 
 features = qf.DenseGrid(qf.Gaussian(0.2), n_points=10)
 models = {
@@ -34,7 +34,7 @@ print({name: round(float(loss), 4) for name, loss in losses.items()})
 assert losses["ridge"] < losses["ridge, no temperature"]
 
 # %%
-# On the diagonal, what is said is what happens.
+# On the diagonal the predicted probability is the observed share.
 
 figure, (left, right) = plt.subplots(1, 2)
 left.plot([0, 1], [0, 1], color="#777777", linewidth=1)
@@ -54,6 +54,5 @@ for label, marker in enumerate("o+x"):
 right.set(title="Probability of the likeliest class", xticks=[], yticks=[])
 
 # %%
-# **When this fails:** probabilities are of the training distribution. If one class will be more
-# common later, or rows come from elsewhere, they are wrong by as much; ``class_weight`` shifts
-# them, too.
+# **When this fails:** probabilities hold for the training distribution. If one class becomes more
+# common later, or rows come from elsewhere, they are wrong; ``class_weight`` shifts them, too.

@@ -2,8 +2,8 @@
 A table with text, dates and gaps
 =================================
 
-Models take tables as they are. A ``TableEncoder`` finds out what each column is, makes numbers of
-it, and is kept in the model, so that new tables are treated alike.
+Models take tables directly. A ``TableEncoder`` detects what each column is and turns it into
+numbers. The model keeps it, so new tables are encoded in the same way.
 """
 
 import matplotlib.pyplot as plt
@@ -31,7 +31,7 @@ price = 2.5 * table["area"].fillna(96) + city + 30 * table["garden"] + season
 price += np.where(table["note"] == "needs repair", -60, 0) + rng.normal(scale=12, size=n)
 
 # %%
-# ``fit`` says what became of each column: gaps became the median, the date a time and a season.
+# ``fit`` reports how each column was encoded: gaps became the median, the date a time and a season.
 
 features = qf.HermiteMercer(qf.Gaussian("learned"), n_components=200)
 model = qf.KernelRegressor(features).fit(table[:1000], price[:1000])
@@ -39,8 +39,8 @@ print(*model.encoder_.report_, sep="\n")
 print(f"R² of 500 new rows: {model.score(table[1000:], price[1000:]):.3f}")
 
 # %%
-# Importances are of the columns of the table, whatever was made of them. The season is found, too:
-# here is one house, sold on every day of a year.
+# Importances are given for the columns of the table, however they were encoded. The model also
+# finds the season: here is one house, sold on every day of a year.
 
 figure, (left, right) = plt.subplots(1, 2)
 left.barh(table.columns, model.feature_importances_, color="#0b3c5d")
@@ -59,6 +59,6 @@ right.set(title="One house through the year", ylabel="price")
 right.legend()
 
 # %%
-# **When this fails:** text is known by its letters, not by its meaning, and a category that was
-# not in the training rows becomes an average one, with a warning that counts such rows. Columns
-# whose kind is guessed wrongly are named in ``TableEncoder(columns={"code": "category"})``.
+# **When this fails:** text is encoded by its letters, not by its meaning. A category that was
+# not in the training rows is encoded as the average, and a warning counts such rows. If the kind of
+# a column is guessed wrongly, set it: ``TableEncoder(columns={"code": "category"})``.

@@ -2,8 +2,8 @@
 More rows than memory
 =====================
 
-Rows are read in blocks; a block becomes features, features are added to sums, and are forgotten.
-What is kept does not grow with the number of rows.
+Rows are read in blocks. The features of a block are added to sums and discarded, so memory does not
+grow with the number of rows.
 """
 
 import time
@@ -28,8 +28,8 @@ def rows_of(n, seed=0):
 
 
 # %%
-# Files work as well: ``model.fit("rows.parquet", "price")``. With ``checkpoint=`` a fit that was
-# killed resumes where it stopped.
+# Files work as well: ``model.fit("rows.parquet", "price")``. With ``checkpoint=`` a killed fit
+# resumes where it stopped.
 
 X_test, y_test = next(rows_of(10_000, seed=1)())
 features = qf.HermiteMercer(qf.Gaussian(0.15), n_components=200)
@@ -46,8 +46,8 @@ for n, s, p in zip(counts, seconds, peaks, strict=True):
     print(f"{n:,} rows: {s:.1f} s, {p:.0f} MB")
 
 # %%
-# Time grows with the rows, memory does not. The features of all rows would be a matrix of
-# rows x columns x 8 bytes.
+# Time grows with the rows, memory does not. The features of all rows would take rows x columns x 8
+# bytes.
 
 figure, (left, right) = plt.subplots(1, 2)
 left.plot(counts, peaks, "o-", color="#0b3c5d", label="what the fit held at most")
@@ -61,6 +61,6 @@ for ax in (left, right):
     ax.set_xticks(counts, [f"{n // 1000}k" for n in counts])
 
 # %%
-# **When this fails:** sums have columns x columns numbers, so 10,000 columns need 0.8 GB for them
-# and time by the square of the columns. Kernel and map are chosen on a sample of rows: a rare kind
-# of row may not be in it.
+# **When this fails:** sums have columns x columns numbers, so 10,000 columns need 0.8 GB for them,
+# and time grows with the square of the columns. Kernel and map are chosen on a sample of rows,
+# which may miss a rare kind of row.

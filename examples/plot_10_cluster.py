@@ -2,8 +2,8 @@
 On a cluster
 ============
 
-Partitions stay where they are; workers send sums. The result does not depend on how many workers
-there are, to the last bit.
+Partitions stay where they are; workers send only sums. The result is the same to the last bit,
+however many workers there are.
 """
 
 import logging
@@ -23,8 +23,8 @@ lazy_X, lazy_y = da.from_array(X, chunks=(4000, 5)), da.from_array(y, chunks=400
 features = qf.QuasiRandomFourier(qf.Gaussian(0.1), n_components=128, random_state=0)
 
 # %%
-# A cluster of one worker and of two, here in threads of this process. An address in
-# ``Client(...)`` is all that a real one changes.
+# A cluster of one worker and of two, here in threads of this process. For a real cluster pass its
+# address to ``Client(...)``.
 
 models = {}
 for workers in (1, 2):
@@ -36,7 +36,7 @@ for workers in (1, 2):
 assert np.array_equal(models[1].coef_, models[2].coef_)
 
 # %%
-# The same rows in one process: other blocks, so other rounding, and nothing else.
+# The same rows in one process: the blocks differ, so only the rounding differs.
 
 alone = qf.KernelRegressor(features, alpha=0.1).fit(X, y)
 difference = np.abs(alone.predict(X[:2000]) - models[2].predict(X[:2000]))
@@ -49,6 +49,6 @@ right.hist(np.log10(np.maximum(difference, 1e-17)), bins=30, color="#b3541e")
 right.set(xlabel="log10 of the difference", ylabel="rows", title="Two workers or one process")
 
 # %%
-# **When this fails:** small partitions send as much as they compute; give each some thousands of
-# rows. Equal bits need machines of one kind, since instruction sets and builds of BLAS round
-# differently. :doc:`/cluster` has Spark, Ray and anything that can map.
+# **When this fails:** with small partitions sending takes as long as computing; give each some
+# thousands of rows. Bits are equal only on machines of one kind, since instruction sets and builds
+# of BLAS round differently. For Spark, Ray and other engines see :doc:`/cluster`.

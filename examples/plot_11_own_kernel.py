@@ -3,7 +3,7 @@ Your own kernel
 ===============
 
 A kernel is two functions of one axis: its profile and the density of its spectrum. Rules, grids,
-samples, certificates and models follow, and the library's laws check that the two belong together.
+samples, certificates and models follow, and ``check_kernel`` tests that the two functions match.
 """
 
 import matplotlib.pyplot as plt
@@ -33,7 +33,7 @@ class Periodic(qf.Kernel):
 check_kernel(Periodic(), n_features=2)
 
 # %%
-# A Gauss rule for this spectrum is made from the density alone.
+# The density alone is enough to compute a Gauss rule for this spectrum.
 
 X = np.linspace(-4, 4, 400)[:, None]
 features = qf.DenseGrid(Periodic(), n_points=14).fit(X)
@@ -58,6 +58,6 @@ right.set(title="Two models", xlabel="x", ylim=(-1.6, 2.6))
 right.legend(loc="upper center")
 
 # %%
-# **When this fails:** a density of heavy tails has no Gauss rule (``Smoothed`` makes one), and a
-# kernel that does not factor over columns has no grid: ``Landmarks`` takes any function of two
+# **When this fails:** a density with heavy tails has no Gauss rule (``Smoothed`` gives it one), and
+# a kernel that does not factor over columns has no grid. ``Landmarks`` takes any function of two
 # rows.

@@ -2,8 +2,8 @@
 Rows unlike the training data
 =============================
 
-``HermiteMercer`` and ``Landmarks`` spend their columns where the training rows were. Far away they
-are wrong, and ``residual`` says where: the part of k(x, x) that the features have lost.
+``HermiteMercer`` and ``Landmarks`` are accurate where the training rows were. Far away they are
+wrong, and ``residual`` says where: it is the part of k(x, x) that the features have lost.
 """
 
 import matplotlib.pyplot as plt
@@ -49,8 +49,8 @@ right.plot(steps, residuals, "D-", color="#7b4b94")
 right.set(xlabel="rows moved by (deviations)", ylabel="mean residual", title="What one can see")
 
 # %%
-# The kernel of moved rows is the same, but the two expansions forget them; a residual near 1 says
-# that nothing of a row is left. No targets are needed to watch it.
+# Moving all rows does not change the kernel, but the two expansions lose it; a residual near 1
+# means that nothing of a row is left. You can monitor it without targets.
 
 known = maps["HermiteMercer"].residual(usual)
 moved = maps["HermiteMercer"].residual(usual + 3)
@@ -58,6 +58,6 @@ print(f"median residual {np.median(known):.2f}, of moved rows {np.median(moved):
 assert np.median(moved) > np.median(known)
 
 # %%
-# **When this fails:** a small residual says that the kernel is right there, not that the model is:
-# it cannot see targets that have changed. Shift-invariant maps keep their error, but no model
-# knows targets where it had no rows.
+# **When this fails:** a small residual means that the kernel is right there, not that the model is:
+# it cannot see targets that have changed. The error of shift-invariant maps does not grow, but no
+# model knows the targets where it had no rows.

@@ -2,7 +2,7 @@
 Where a model has to run
 ========================
 
-A fitted model becomes an ONNX file: no Python, no quadfeat, no scikit-learn where it runs.
+A fitted model becomes an ONNX file, which runs without Python, quadfeat or scikit-learn.
 """
 
 import tempfile
@@ -35,7 +35,7 @@ assert (label == model.predict(X_test)).all()
 print(f"{path.stat().st_size / 1024:.0f} kB, {(label == y_test).mean():.3f} right")
 
 # %%
-# How far are the probabilities apart, and how long does it take?
+# How much do the probabilities differ, and how long does a prediction take?
 
 
 def milliseconds(run, repeats=15):
@@ -60,6 +60,6 @@ right.set(ylabel="ms for 450 rows", title="Time to predict, this machine")
 folder.cleanup()
 
 # %%
-# **When this fails:** rows are not checked in the file, so a missing value gives a label without
-# meaning; a kernel that is a function of two rows has no formula to export. :doc:`/export` has the
-# largest difference for every map and kernel, and torch.
+# **When this fails:** the file does not check rows, so a missing value gives a meaningless label. A
+# kernel given as a function of two rows has no formula to export. :doc:`/export` has the
+# largest difference for every map and kernel, and export to torch.

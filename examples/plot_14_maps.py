@@ -2,9 +2,8 @@
 All maps on one picture
 =======================
 
-Which map has the least error in the same number of columns? Here for the Gaussian kernel on
-digits, with scikit-learn's ``RBFSampler`` and ``Nystroem`` beside ours, on pairs of rows that no
-map was fitted on.
+Which map has the smallest error for the same number of columns? Here for the Gaussian kernel on
+digits, next to scikit-learn's ``RBFSampler`` and ``Nystroem``, measured on pairs of held-out rows.
 """
 
 import numpy as np
@@ -40,7 +39,8 @@ print(f"{at_256['RBFSampler'] / at_256['HermiteMercer']:.0f} times less error at
 assert at_256["RBFSampler"] > 20 * at_256["HermiteMercer"]
 
 # %%
-# ``KernelFeatures`` makes such a comparison in its ``fit`` and keeps the winner.
+# ``KernelFeatures`` makes this comparison in its ``fit`` and keeps the winner.
 #
-# **When this fails:** error of the kernel is not error of the model. Once the kernel is right to a
-# few percent, more of it rarely changes a prediction; the kernel itself then matters more.
+# **When this fails:** the error of the kernel is not the error of the model. Once the kernel is
+# right to a few percent, more accuracy rarely changes a prediction; the choice of the kernel then
+# matters more.

@@ -25,8 +25,8 @@ X = rng.uniform(size=(500_000, 2))
 y = field(X) + 0.5 * rng.normal(size=len(X))
 
 # %%
-# The grid is for a tolerance: it is certified to carry the isotropic Matern kernel of length scale
-# 0.14 with an error of at most a hundredth of k(0), over the box of all stations.
+# The grid is built for a tolerance: it approximates the isotropic Matern kernel of length scale
+# 0.14 with a certified error of at most a hundredth of k(0), over the box of all stations.
 
 grid = qf.DenseGrid(qf.Matern(1.5, gamma=25.0), tol=1e-2)
 start = time.perf_counter()
@@ -37,12 +37,12 @@ print(
 print(model.features_.certificate(box=[1.0, 1.0]))
 
 # %%
-# Predictions on a fine mesh are a transform, too; standard deviations are a solve for each row.
+# Predictions on a fine mesh are an FFT, too; standard deviations need a solve for each row.
 #
 # **When this fails:** from the fourth axis on a grid has too many nodes, and so has a rough kernel
-# of short length scales (Matern 1/2, a tenth of the box, two axes: a million columns for 1e-2).
-# With a penalty far below the noise, conjugate gradients take thousands of steps, and tell how far
-# they got.
+# with a short length scale (Matern 1/2, a tenth of the box, two axes: a million columns for 1e-2).
+# With a penalty far below the noise, conjugate gradients take thousands of steps; a warning says
+# how far they got.
 
 side = np.linspace(0, 1, 300)
 mesh = np.stack([axis.ravel() for axis in np.meshgrid(side, side)], axis=1)

@@ -11,6 +11,8 @@ page on testing is made.
 - `bad_input`: every public name with bad values, an error each that names parameter and value
 - `numerics`: rules, sines, certificates, least squares and single precision against their bounds
 - `determinism`: the same bits for any blocks, threads, process and hash seed
+- `concurrency`: threads, child processes of every kind, Ctrl-C at any moment
+- `faults`: killed processes and workers, full disks, more than fits into memory
 - `files`: damaged model and data files, and models of every release
 - `soak`: an hour of small fits in one process, whose memory stays flat (full runs only)
 - `mutants`: code that is broken on purpose, and whether the tests see it (full runs only)

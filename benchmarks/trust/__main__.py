@@ -22,7 +22,7 @@ from typing import Any
 from .table import HEADER, RECORDS, ROOT, Effort, Row, line, read, write
 
 # The slowest first, so that two at a time end together.
-QUICK = ("bad_input", "files", "numerics", "determinism")
+QUICK = ("bad_input", "files", "numerics", "determinism", "concurrency", "faults")
 FULL = (*QUICK, "mutants", "soak")
 
 

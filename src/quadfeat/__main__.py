@@ -1,4 +1,4 @@
-"""`python -m quadfeat`: the command, where its script is not on the path."""
+"""`python -m quadfeat`: the command, if its script is not on the path."""
 
 from .app.main import main
 

@@ -42,18 +42,18 @@ def check_count(
 
 
 def check_widths(name: str, value: Any) -> None:
-    """Refuse what is neither a number of columns nor several, narrow ones first."""
+    """Raise an error unless `value` is a number of columns, or several in increasing order."""
     if not isinstance(value, tuple | list):
         check_count(name, value, example=256)
         return
     for width in value:
         check_count(name, width, example=256)
     if not value or list(value) != sorted(set(value)):
-        raise ValueError(f"{name}={value} must be columns that rise, such as (512, 1024)")
+        raise ValueError(f"{name}={value} must be in increasing order, such as (512, 1024)")
 
 
 def check_columns(name: str, value: int | None, most: int, maker: str) -> None:
-    """Refuse more than `most` columns, which `maker` cannot compute in minutes."""
+    """Raise an error for more than `most` columns, which would take `maker` longer than minutes."""
     if value is not None and value > most:
         raise ValueError(
             f"{name}={value:,} is more than {most:,} columns, the most that {maker} makes: a row "
@@ -71,17 +71,17 @@ def check_declared(estimator: Any) -> None:
             check_seed(name, estimator.random_state)
 
 
-Constraint = Callable[[str, Any], object]  # of a parameter's name and value: raises, as check_count
+Constraint = Callable[[str, Any], object]  # of a parameter's name and value; raises an error
 
 
 def check_constraints(estimator: Any, constraints: Mapping[str, Constraint]) -> None:
-    """Check parameters by the constraints that their class declares, name by name."""
+    """Check every parameter by the constraint that its class declares for it."""
     for name, constraint in constraints.items():
         constraint(name, getattr(estimator, name))
 
 
 def optional(constraint: Constraint) -> Constraint:
-    """The constraint of a parameter that may be None."""
+    """The constraint for a parameter that may also be None."""
     return lambda name, value: None if value is None else constraint(name, value)
 
 
@@ -93,7 +93,7 @@ def check_flag(name: str, value: Any) -> bool:
 
 
 def check_seed(name: str, value: Any) -> None:
-    """Refuse what is neither None, a seed, nor a NumPy generator."""
+    """Raise an error unless `value` is None, a seed, or a NumPy generator."""
     if value is None or value is np.random:
         return
     if isinstance(value, np.random.Generator | np.random.RandomState):
@@ -108,7 +108,7 @@ def check_seed(name: str, value: Any) -> None:
 
 
 def check_path(name: str, value: Any) -> Path:
-    """`value` as a path; an error if the system could not have a file of that name."""
+    """`value` as a path; an error if the system does not allow a file of that name."""
     if not isinstance(value, str | os.PathLike) or isinstance(os.fspath(value), bytes):
         raise TypeError(f"{name} must be a path such as 'model.qf', got {value!r}")
     path = Path(value)
@@ -144,7 +144,7 @@ def check_not_negative(name: str, value: Any, *, example: str = "1.0") -> float:
 
 
 def check_share(name: str, value: Any, *, example: str) -> float:
-    """`value` as a float; an error if it is not a number between 0 and 1, both left out."""
+    """`value` as a float; an error if it is not strictly between 0 and 1."""
     share = _number(name, value, "positive", example, lambda _: True)
     if not 0 < share < 1:
         raise ValueError(f"{name} must be between 0 and 1, got {value!r}; {example} is usual")
@@ -159,7 +159,7 @@ def _number(
         raise TypeError(f"{name} must be a {kind} number such as {example}, got {value!r}")
     try:
         number = float(scalar)
-    except OverflowError:  # a whole number beyond all floats
+    except OverflowError:  # a whole number too large for a float
         number = np.inf
     if not holds(number):
         raise ValueError(f"{name} must be a {kind} finite number such as {example}, got {value!r}")
@@ -175,15 +175,21 @@ def check_memory(n_bytes: int, what: str, hint: str) -> None:
         )
 
 
+def check_gram(what: str, n: int, m: int, n_bytes: int) -> None:
+    """Refuse values for n x m pairs of rows that do not fit; small ones are not looked up."""
+    if n_bytes > 2**20:
+        check_memory(n_bytes, f"{what} of {n:,} and {m:,} rows", "give it fewer rows at a time")
+
+
 def available_memory() -> int:
     """Bytes available without swapping, within the limit of the container."""
-    limits = [sys.maxsize]  # where the system does not tell
+    limits = [sys.maxsize]  # if the system does not say
     with contextlib.suppress(AttributeError, OSError, ValueError):  # Windows has no sysconf
         limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     with contextlib.suppress(OSError, ValueError):
         lines = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
         limits.append(1024 * int(lines["MemAvailable"].split()[0]))
-    with contextlib.suppress(OSError, ValueError):  # "max" where there is none
+    with contextlib.suppress(OSError, ValueError):  # "max" if there is no limit
         limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
     return min(limits)
 
@@ -203,7 +209,7 @@ def generator(random_state: Any) -> np.random.Generator:
 
 
 def with_kernel_hint(init: Callable[..., None], write: str) -> Callable[..., None]:
-    """The constructor, which answers a `gamma`, as other libraries take it, with what to write."""
+    """The constructor; called with `gamma`, as in other libraries, it says what to write."""
 
     @functools.wraps(init)
     def checked(self: Any, *args: Any, **parameters: Any) -> None:
@@ -220,7 +226,7 @@ def with_kernel_hint(init: Callable[..., None], write: str) -> Callable[..., Non
 
 
 def validated(estimator: Any, *data: Any, gaps: str, **rules: Any) -> Any:
-    """X, or X and y, after scikit-learn's checks; where X has NaN, the error says what to do.
+    """X, or X and y, after scikit-learn's checks; if X has NaN, the error says what to do.
 
     Parameters
     ----------
@@ -239,7 +245,7 @@ def validated(estimator: Any, *data: Any, gaps: str, **rules: Any) -> Any:
 
 @contextlib.contextmanager
 def naming(name: str) -> Iterator[None]:
-    """Let an error that is raised inside begin with the name of the argument that it is about."""
+    """Prefix errors raised inside with the name of the argument they are about."""
     try:
         yield
     except (TypeError, ValueError, OverflowError) as error:
@@ -254,7 +260,7 @@ def axes_of(name: str, value: Any) -> int:
 
 
 def check_plain(name: str, values: Any, *, dates: bool = False) -> None:
-    """Refuse what a cast to floats would drop silently: masks, imaginary parts, units of time.
+    """Raise an error if a cast to floats would drop masks, imaginary parts or units of time.
 
     Parameters
     ----------
@@ -265,7 +271,7 @@ def check_plain(name: str, values: Any, *, dates: bool = False) -> None:
     if np.ma.is_masked(values):
         count = int(np.ma.getmaskarray(values).sum())
         raise ValueError(
-            f"{name} has {count:,} masked entries, which would be taken for values; leave those "
+            f"{name} has {count:,} masked entries, which would be read as values; leave those "
             f"rows out, or fill them by .filled(0.0)"
         )
     dtype = getattr(values, "dtype", None)
@@ -284,7 +290,7 @@ def check_plain(name: str, values: Any, *, dates: bool = False) -> None:
 
 
 def check_squares(name: str, X: Any) -> None:
-    """Refuse rows whose squares overflow: distances and variances would be infinite."""
+    """Raise an error for rows whose squares overflow: distances and variances would be infinite."""
     values = X.data if sparse.issparse(X) else X
     limit = float(np.sqrt(np.finfo(X.dtype).max)) / 1e6  # so that sums of squares do not either
     largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
@@ -296,6 +302,6 @@ def check_squares(name: str, X: Any) -> None:
 
 
 def require(holds: bool, otherwise: str) -> None:
-    """Raise a ValueError that says `otherwise`, unless it holds."""
+    """Raise a ValueError with the text `otherwise` unless the condition holds."""
     if not holds:
         raise ValueError(otherwise)

@@ -1,16 +1,16 @@
-"""Errors that callers tell apart, all `ValueError`s, so users need not know them; and a warning."""
+"""Errors that callers distinguish (all `ValueError`s, so users need not know them); a warning."""
 
 
 class NotSeparable(ValueError):
-    """A kernel that is not a product over axes, where a grid or a proof needs one axis."""
+    """The kernel is not a product over axes, but a grid or a proof needs one axis."""
 
 
 class NoMoments(ValueError):
-    """A spectrum without the moments that a Gauss rule, or a bound, needs."""
+    """The spectrum lacks the moments that a Gauss rule, or a bound, needs."""
 
 
 class NoDensity(ValueError):
-    """A spectrum whose density is zero at all nodes of a rule, or not known well enough for one."""
+    """The density of the spectrum is zero at all nodes of a rule, or not known well enough."""
 
 
 class NoCertificate(ValueError):
@@ -18,11 +18,11 @@ class NoCertificate(ValueError):
 
 
 class NoLattice(ValueError):
-    """A map whose columns are not those of one equispaced grid of up to three axes."""
+    """The columns of the map are not those of one equispaced grid of up to three axes."""
 
 
 class NoEffects(ValueError, AttributeError):
-    """A model without effects: it has no attribute `effects_`, as `dir` and notebooks must know."""
+    """The model has no effects, and so no attribute `effects_`; `dir` and notebooks need this."""
 
 
 class UnseenValues(UserWarning):
@@ -30,4 +30,4 @@ class UnseenValues(UserWarning):
 
 
 class NeedsEncoding(ValueError):
-    """A table has text, dates or gaps where numbers are needed; a `TableEncoder` makes numbers."""
+    """The table has text, dates or gaps but numbers are needed; use a `TableEncoder`."""

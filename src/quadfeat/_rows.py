@@ -13,8 +13,8 @@ from scipy import sparse
 
 from ._typing import Floats, Matrix
 
-# With more columns than this no covariance is stored or diagonalised: principal directions then
-# come from this many rows.
+# With more columns than this no covariance is stored or diagonalised; principal directions are
+# computed from this many rows.
 WIDE = 2048
 
 
@@ -42,19 +42,19 @@ def moved(X: Matrix, origin: Floats | None, dtype: Any) -> Matrix:
 
 
 def as_array(X: Any) -> Any:
-    """The memory of a torch tensor as an array; anything else as it is."""
+    """The memory of a torch tensor as an array; anything else unchanged."""
     return X.numpy() if type(X).__module__ == "torch" else X
 
 
 def same_kind(X: Any, out: Matrix) -> Any:
-    """`out` as what X is: a tensor, on the same memory, for a tensor of torch."""
+    """`out`, as a torch tensor on the same memory if X is a torch tensor."""
     if type(X).__module__ == "torch":
         return sys.modules["torch"].from_numpy(out)
     return out
 
 
 def has_finite_sum(X: Matrix) -> bool:
-    """Whether the sum is finite, and so every entry; entries may be finite where it is not."""
+    """Whether the sum is finite, which implies that every entry is; the converse need not hold."""
     with np.errstate(over="ignore", invalid="ignore"):
         return isfinite(X.sum())
 

@@ -1,4 +1,4 @@
-"""The laws that every kernel must keep; run them on a kernel that you wrote."""
+"""The laws that every kernel must satisfy; run them on a kernel that you wrote."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _check_samples(kernel: Kernel, d: int, rng: np.random.Generator) -> None:
 def _check_axes(kernel: Kernel, d: int) -> None:
     try:
         axes = [kernel.axis(i) for i in range(d)]
-    except ValueError:  # wide: a kernel of the caller need not know our NotSeparable
+    except ValueError:  # broad: a user's kernel need not raise our NotSeparable
         return
     gap = np.linspace(0.0, 4.0, 9)
     for axis in axes:

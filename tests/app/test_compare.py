@@ -345,7 +345,7 @@ WRONG = {
     "one fold": ("houses.csv --target price --folds 1", 2, "--folds"),
     "few rows": ("houses.csv --target price --rows 3", 2, "--rows"),
     "no file": ("none.csv --target price", 1, "there is no file none.csv"),
-    "no target": ("houses.csv", 1, "name one by --target"),
+    "no target": ("houses.csv", 1, "name one with --target"),
     "unknown target": ("houses.csv --target z", 1, "no column 'z'"),
     "an unknown contender": ("houses.csv --target price --only SVM", 1, "there are quadfeat, one"),
     "plot of a table": ("houses.csv --target price --plot p.csv", 1, "must end in .png or .svg"),

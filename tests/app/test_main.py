@@ -171,7 +171,7 @@ def test_mistakes_end_in_one_sentence_and_leave_no_file(run, houses, monkeypatch
         ("fit nowhere.csv --target a --out x", 1, "nowhere.csv"),
         ("predict train.csv train.csv --out x.csv", 1, "train.csv"),
         ("fit", 2, "DATA"),
-        ("fit train.csv --target price --out train.csv", 1, "is read from as well"),
+        ("fit train.csv --target price --out train.csv", 1, "is also an input"),
         ("fit train.csv --target price --out nowhere/x", 1, "does not exist"),
         ("fit train.csv --target price --out x --checkpoint ./x", 1, "name two files"),
         ("fit train.csv --target price --out x --checkpoint no/c", 1, "error: checkpoint='no/c'"),

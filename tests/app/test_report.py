@@ -225,7 +225,7 @@ def test_a_model_without_its_record_has_a_page_with_less(tmp_path):
     frame.to_csv(tmp_path / "d.csv", index=False)
     assert run(tmp_path, "report", "own.qf", "d.csv", "--target", "price") == 0
     shown = " ".join(Tags((tmp_path / "own.html").read_text()).text)
-    for words in ("not beside the model", "was not stored", "its score here is too good"):
+    for words in ("not beside the model", "did not store", "its score here is too good"):
         assert words in shown
 
 
@@ -243,16 +243,16 @@ def test_the_page_can_be_left_out(folder, tmp_path):
         ("report nasty.qf none.csv", "there is no file none.csv"),
         ("report none.qf nasty.csv", "none.qf"),
         ("report nasty.qf nasty.csv --target area", "no column 'area'"),
-        ("report nasty.qf nasty.csv -o nasty.qf", "is read from as well"),
-        ("report nasty.qf nasty.csv -o nasty.json", "is read from as well"),
+        ("report nasty.qf nasty.csv -o nasty.qf", "is also an input"),
+        ("report nasty.qf nasty.csv -o nasty.json", "is also an input"),
         ("report nasty.qf nasty.csv -o no/x.html", "does not exist"),
         ("report nasty.qf nasty.csv -o x.pdf", "x.pdf is for a page: end it in .html"),
         ("evaluate nasty.qf none.csv", "there is no file none.csv"),
         ("evaluate nasty.qf nasty.csv --target area", "no column 'area'"),
-        ("evaluate map.qf nasty.csv", "which predicts nothing"),
+        ("evaluate map.qf nasty.csv", "which makes no predictions"),
         ("report levels.qf levels.csv --target city -o x.html", "none of which the model knows"),
         ("report nasty.qf levels.csv --target level -o x.html", "the model predicts numbers"),
-        ("report map.qf nasty.csv -o x.html", "which predicts nothing"),
+        ("report map.qf nasty.csv -o x.html", "which makes no predictions"),
         ("fit levels.csv --target level -o levels.html", "is the name of the .html file"),
     ],
 )

@@ -20,7 +20,7 @@ def test_bad_budgets_and_costs_are_named():
     system = System(eye, ones, 1.0)
     with pytest.raises(ValueError, match="costs must be 1 or 2"):
         reweighted.prune(system, np.array([1, 3]), 2)
-    with pytest.raises(ValueError, match="budget=1 buys no node"):
+    with pytest.raises(ValueError, match="budget=1 is too small"):
         reweighted.select_l1(system, np.array([2, 2]), 1)
     with pytest.raises(ValueError, match="keep=1"):
         reweighted.prune(system, np.array([2, 2]), 2, keep=1.0)

@@ -235,6 +235,20 @@ def test_a_writer_whose_file_is_taken_away_before_it_is_locked_makes_another(tmp
     assert os.listdir(tmp_path) == ["m"]
 
 
+@pytest.mark.parametrize("write", [lambda p: atomic.replace(p, b"new"), atomic.try_out])
+def test_ctrl_c_while_a_temporary_file_is_created_leaves_none(write, tmp_path, monkeypatch):
+    def interrupted(descriptor, path):
+        assert len(os.listdir(tmp_path)) == 2
+        raise KeyboardInterrupt
+
+    path = tmp_path / "m"
+    path.write_text("earlier")
+    monkeypatch.setattr(atomic, "_is_named", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write(path)
+    assert path.read_text() == "earlier" and os.listdir(tmp_path) == ["m"]
+
+
 # --- full disks -----------------------------------------------------------------------------------
 @pytest.mark.parametrize("ending", SINKS)
 def test_rows_on_a_full_disk_leave_the_earlier_file_and_no_other(ending, tmp_path):

@@ -40,7 +40,7 @@ def test_a_partition_that_is_not_what_was_looked_at_is_refused(table):
     target = dask.delayed(lambda: pd.Series(y), pure=False)
     with (
         dask.config.set(scheduler="synchronous"),
-        pytest.raises(ValueError, match=r"other rows than when it was first looked at.*persist"),
+        pytest.raises(ValueError, match=r"other rows than in the first pass.*persist"),
     ):
         _model().fit(
             dd.from_delayed([fickle()], meta=X.iloc[:0]),

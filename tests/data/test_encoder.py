@@ -279,7 +279,9 @@ def test_many_texts_are_encoded_as_few_are():
 )
 def test_ids_are_left_out_with_a_warning(ids):
     frame = pd.DataFrame({"who": ids, "x": np.sin(np.arange(200))})
-    with pytest.warns(UserWarning, match=r"'who' only names the rows.*columns=\{'who': 'number'\}"):
+    with pytest.warns(
+        UserWarning, match=r"'who' only identifies rows.*columns=\{'who': 'number'\}"
+    ):
         encoder = qf.TableEncoder().fit(frame)
     assert list(encoder.dropped_) == ["who"]
     kept = qf.TableEncoder(columns={"who": "category"}).fit(frame)
@@ -362,8 +364,11 @@ WRONG = {
     "kinds as a list": (fit(columns=["a"]), "columns must be a dict such as"),
     "kind of no column": (fit(columns={"z": "number"}), "X has no such column; it has 'a', 'b'"),
     "unknown kind": (fit(columns={"a": "ordinal"}), "must be one of 'number', 'category'"),
-    "text called a number": (fit(columns={"b": "number"}), "none, such as 'x'; ask for a category"),
-    "text called a date": (fit(columns={"b": "date"}), "'b' is asked for as a date"),
+    "text called a number": (
+        fit(columns={"b": "number"}),
+        "are not, such as 'x'; make it a category",
+    ),
+    "text called a date": (fit(columns={"b": "date"}), "'b' is to be a date"),
     "a path": (fit("rows.csv"), r"pandas.read_csv\('rows.csv'\)"),
     "a dict": (fit({"a": [1]}), r"pandas.DataFrame\(X\)"),
     "nothing": (fit(None), "two dimensions"),
@@ -382,7 +387,7 @@ WRONG = {
     "lists in cells": (fit(A.assign(a=[[1], [2], [3], [4]])), r"holds \[1\], a list.*split it"),
     "only constants": (fit(A.assign(a=1.0, b="x")), "'a' is constant: every row has 1; 'b' is"),
     "only gaps": (fit(pd.DataFrame({"a": [np.nan] * 4})), "'a' is all values are missing"),
-    "everything dropped": (fit(columns={"a": "drop", "b": "drop"}), "as asked for"),
+    "everything dropped": (fit(columns={"a": "drop", "b": "drop"}), "as requested"),
     "one row": (fit(A[:1]), "1 sample"),
     "free text refused": (
         fit(TEXTS, text="refuse"),

@@ -247,7 +247,7 @@ def test_indices_that_may_count_from_0_or_1_are_refused_where_it_matters(tmp_pat
     _columns_1_and_3(path, zero_based=False, with_zero=False)
     assert next(source(path, columns=4).blocks()).X.toarray()[0].tolist() == [0, 2, 0, 3]
     _columns_1_and_3(path, zero_based=True, with_zero=True)
-    with pytest.raises(ValueError, match="has an index 0, and those of the file before"):
+    with pytest.raises(ValueError, match="has an index 0, but the indices of the earlier"):
         source(path, columns=5, first_index=1)
 
 

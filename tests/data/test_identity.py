@@ -110,5 +110,5 @@ def test_a_metric_is_part_of_the_parameters_by_value(table, tmp_path, killed_at_
     model(metric.copy()).fit(X, y)
     other = metric.copy()
     other[20, 1] = np.nextafter(other[20, 1], 9.0)
-    with pytest.raises(ValueError, match="of a fit with other parameters"):
+    with pytest.raises(ValueError, match="from a fit with other parameters"):
         model(other).fit(X, y)

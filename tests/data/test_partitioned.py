@@ -84,7 +84,7 @@ def test_partitions_that_change_are_refused(rows, rng):
 
 def test_what_does_not_fit_partitions_is_refused(rows):
     local = one_process(parts_of(*rows))
-    with pytest.raises(TypeError, match="have their own targets"):
+    with pytest.raises(TypeError, match="MappedRows contain targets"):
         regressor().fit(local, rows[1])
     with pytest.raises(ValueError, match="have no rows"):
         regressor().fit(MappedRows(lambda task: []))

@@ -264,3 +264,13 @@ def test_a_deep_product_is_printed_at_once():
     assert repr(qf.Gaussian("scale") * qf.Matern(1.5)) == (
         "Product(left=Gaussian(gamma='scale'), right=Matern())"
     )
+
+
+def test_a_gram_matrix_that_does_not_fit_into_memory_is_refused(rng):
+    X = np.broadcast_to(rng.normal(size=(1, 2)), (10**7, 2))
+    features = qf.RandomFourier(qf.Gaussian(0.5), n_components=4, random_state=0).fit(X[:10])
+    for gram in (qf.Gaussian(0.5), features.approximate_kernel):
+        with pytest.raises(ValueError, match="of 10,000,000 and 10,000,000 rows would take"):
+            gram(X)
+        with pytest.raises(ValueError, match="of 10,000,000 and 5,000,000 rows would take"):
+            gram(X, X[::2])

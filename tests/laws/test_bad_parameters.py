@@ -81,8 +81,16 @@ def test_an_odd_parameter_is_named_or_gives_a_valid_fit(kind, name, tmp_path, mo
         (qf.PolynomiallyExact(degree=10**9), ValueError, "degree.*at most 100"),
         (qf.HermiteMercer(n_components=4096, compress=True), ValueError, "2,048.*compress=True"),
         (qf.KernelFeatures(n_components=(8, 16)), ValueError, "a model chooses.*n_components=16"),
-        (qf.KernelFeatures(n_components=(16, 8)), ValueError, r"that rise, such as \(512, 1024\)"),
-        (qf.KernelFeatures(n_components=()), ValueError, r"that rise, such as \(512, 1024\)"),
+        (
+            qf.KernelFeatures(n_components=(16, 8)),
+            ValueError,
+            r"in increasing order, such as \(512, 1024\)",
+        ),
+        (
+            qf.KernelFeatures(n_components=()),
+            ValueError,
+            r"in increasing order, such as \(512, 1024\)",
+        ),
         (qf.KernelFeatures(n_components=(8, "a")), TypeError, "whole number such as 256.*'a'"),
         (qf.KernelFeatures(n_components=(8, 10**9)), ValueError, "n_components=1,000,000,000"),
         (qf.KernelFeatures(n_components=(8, 16), tol=0.1), ValueError, "tol=0.1.*or tol=None"),

@@ -1,5 +1,7 @@
 """A far row spoils neither a map nor the choice of one; typical pairs decide."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.kernel_approximation import Nystroem
@@ -9,6 +11,7 @@ from quadfeat import _rows
 from quadfeat.constructions import mercer
 from quadfeat.numerics import principal_frame
 
+from ..conftest import MAPS
 from .measures import typical_rms
 
 
@@ -135,3 +138,36 @@ def test_very_wide_frames_take_weights_as_repetitions(rng, monkeypatch):
     X[4] = 1e6
     (found,) = mercer.fit_frames(qf.Gaussian(0.1), X).without_far_rows.frames
     assert found.variance.max() < 10
+
+
+# --- rounding -------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", MAPS)
+def test_rows_that_rounding_moves_are_warned_of_before_the_kernel_is_lost(name, rng):
+    X = rng.normal(size=(100, 3))
+    told = []
+    for offset in (0.0, 1e2, 1e4, 1e6):
+        single = (X + offset).astype(np.float32)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            features = MAPS[name]().set_params(kernel=qf.Gaussian(0.5)).fit(single.astype(float))
+            Z, exact = (features.transform(rows) for rows in (single, single.astype(float)))
+        told.append(any("less than three digits" in str(each.message) for each in caught))
+        gap = np.abs((Z * features.signs_) @ Z.T - (exact * features.signs_) @ exact.T).max()
+        assert told[-1] or gap < 2.0**-10
+    assert told == sorted(told) and not told[0] and not told[1]
+
+
+def test_high_frequencies_of_a_heavy_tail_are_no_reason_to_warn(rng):
+    features = qf.RandomFourier(qf.Laplacian(1.0), n_components=4096, random_state=0)
+    X = rng.normal(size=(100, 2)).astype(np.float32)
+    assert features.fit(X).plan.largest_angle(np.abs(X).max(axis=0)) > 2.0**13
+    Z = features.transform(X)  # warnings are errors
+    assert np.abs(Z @ Z.T - features.transform(X.astype(float)) @ Z.T).max() < 2.0**-10
+
+
+def test_mean_frequencies_are_those_of_the_rule(rng):
+    X, kernel = rng.normal(size=(50, 3)), qf.Anova(qf.Gaussian(0.3), [[0, 1], [2]], weights=[1, 3])
+    for features in (qf.DenseGrid(kernel, n_points=4), qf.SparseGrid(kernel, level=2)):
+        rule = features.fit(X).rule_
+        expected = np.abs(rule.weights) @ np.abs(rule.nodes)
+        np.testing.assert_allclose(features.plan.mean_frequencies, expected, rtol=1e-12)

@@ -103,7 +103,19 @@ def test_rows_near_0_are_not_moved(rows):
     X, y = rows
     for dtype in ("float32", "float64", None):
         assert _model(dtype=dtype).fit(X + 1.0, y).features_._origin is None
-    assert _model(dtype=None).fit((X + 1e4).astype(np.float32), y).features_._origin is None
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_far_rows_in_single_precision_lose_no_digit_that_they_have(name, rows):
+    X, y = rows
+    far = (X + 4096).astype(np.float32)  # to the bit, for X are multiples of 1/1024
+    model = _model(name, dtype=None).fit(far, y)
+    origin = model.features_._origin
+    assert np.abs(origin - 4096).max() < 1.0, "about the median"
+    Z, exact = (model.features_.transform(each) for each in (far, far.astype(float)))
+    assert Z.dtype == np.float32
+    # Angles to 10 in 2^-24, and recurrences of Hermite functions; 4096 would lose 2^-13.
+    assert np.abs(Z - exact).max() < 2.0**-20
 
 
 # --- wide rows ------------------------------------------------------------------------------------

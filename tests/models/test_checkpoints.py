@@ -91,14 +91,14 @@ def test_a_full_disk_is_named_leaves_the_earlier_checkpoint_and_does_not_end_a_f
     stream.whole, stream.last = 0, 6
     with _files_no_longer_than(len(before) // 2):
         with (
-            pytest.warns(UserWarning, match="checkpoint was not written .*the fit goes on"),
+            pytest.warns(UserWarning, match="checkpoint was not written .*the fit continues"),
             pytest.raises(ValueError, match="holds text"),
         ):
             _ridge(path).fit(stream)
         assert path.read_bytes() == before
         assert [each.name for each in tmp_path.iterdir()] == ["checkpoint"]
         stream.broken = False
-        with pytest.warns(UserWarning, match="checkpoint was not written .*the fit goes on"):
+        with pytest.warns(UserWarning, match="checkpoint was not written .*the fit continues"):
             ended = _ridge(path).fit(stream)
     assert ended.coef_.tobytes() == _ridge(None).fit(stream).coef_.tobytes()
     assert not list(tmp_path.iterdir())

@@ -167,7 +167,7 @@ def test_windows_have_effects_if_they_are_small_or_apart(window, stride, count, 
 )
 def test_other_kernels_have_no_effects(kernel, rows):
     model = qf.KernelRegressor(qf.RandomFourier(kernel, n_components=60)).fit(*rows)
-    with pytest.raises(ValueError, match="effects need a kernel of subsets"):
+    with pytest.raises(ValueError, match="effects need a kernel over subsets"):
         model.effects(rows[0])
 
 

@@ -66,7 +66,7 @@ def test_a_model_keeps_its_encoder_in_its_file(mixed, tmp_path):
     qf.save(model, tmp_path / "m.qf")
     again = qf.load(tmp_path / "m.qf")
     np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
-    assert again.encoder_.dropped_ == {"a": "as asked for"}
+    assert again.encoder_.dropped_ == {"a": "as requested"}
     assert again.encoder.columns == {"a": "drop"}
 
 

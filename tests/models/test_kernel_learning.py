@@ -11,7 +11,9 @@ from quadfeat.learning.metric import learn_metric
 from quadfeat.learning.scales import learn_scales
 from quadfeat.learning.task import Task
 from quadfeat.models.contenders import Field, contenders, refined
-from quadfeat.models.kernel_learning import Sample, _best_factor, _dispersion, _Judge, _judged
+from quadfeat.models.kernel_learning import _best_factor, _best_of, _dispersion
+from quadfeat.models.kernel_validation import KernelValidation
+from quadfeat.models.sample import Sample
 from quadfeat.numerics.blas import one_thread
 
 
@@ -50,7 +52,7 @@ def test_limits_on_columns_count_those_that_matter(rng):
     assert set(np.flatnonzero(metric.any(axis=0))) == {0, 1}
 
 
-def test_the_best_kernel_is_learned_on_from_all_rows_that_do_not_judge(rng):
+def test_the_best_kernel_learns_further_from_all_but_the_validation_rows(rng):
     X = rng.normal(size=(600, 3))
     y = np.sin(3 * X[:, 0]) + X[:, 1] ** 2
     with one_thread():
@@ -75,13 +77,13 @@ def test_scales_that_more_rows_tell_apart_must_be_clearly_better_than_one(error,
         found = contenders(Field(all_families=False, metric=False), sample.at(slice(200)).task())
         scales = next(each.kernel for each in found if each.scaling == "a scale per column")
 
-        class Told(_Judge):
+        class Given(KernelValidation):
             def errors(self, kernel, columns):
                 if np.ndim(kernel.gamma) == 0 or kernel is scales:
                     return np.ones(len(self.weight))
                 return np.full(len(self.weight), error)
 
-        _, tried = _judged(found, sample, Told(qf.KernelFeatures(), sample, 200, lambda: None))
+        _, tried = _best_of(found, sample, Given(qf.KernelFeatures(), sample, 200, lambda: None))
     best = next(each.value for each in tried if each.parameter == "kernel" and each.chosen)
     assert best == f"Gaussian, {'a scale per column from 200 rows' if taken else 'one scale'}"
 
@@ -117,8 +119,8 @@ def test_threads_change_nothing_of_what_is_learned(rng):
     ]
 
 
-def judged_as(rng, few, many, otherwise=1.0):
-    """The table of kernels that have these errors with few and many columns, and those judged."""
+def compared_as(rng, few, many, otherwise=1.0):
+    """The table of kernels that have these errors with few and many columns, and those compared."""
     X = rng.normal(size=(400, 2))
     sample, asked = Sample(X, np.sin(3 * X[:, :1]), np.ones(400), counts=False), []
     with one_thread():
@@ -126,21 +128,21 @@ def judged_as(rng, few, many, otherwise=1.0):
         found = contenders(Field(all_families=True, metric=True), task)
         names = {id(each.kernel): each.name for each in found}
 
-        class Told(_Judge):
+        class Given(KernelValidation):
             def errors(self, kernel, columns):
                 name = names.get(id(kernel))
                 asked.append((name, columns))
                 error = few.get(name, 1.0) if columns == 256 else many.get(name, otherwise)
                 return np.full(len(self.weight), 10.0 if name is None else error)
 
-        _, tried = _judged(found, sample, Told(qf.KernelFeatures(), sample, 200, lambda: None))
+        _, tried = _best_of(found, sample, Given(qf.KernelFeatures(), sample, 200, lambda: None))
     return [each for each in tried if each.parameter == "kernel"], asked
 
 
 @pytest.mark.parametrize(("error", "hopeless"), [(1.6, True), (1.4, False)])
-def test_kernels_far_behind_with_few_columns_are_not_judged_with_many(error, hopeless, rng):
+def test_kernels_far_behind_with_few_columns_are_not_compared_with_many(error, hopeless, rng):
     name = "Gaussian, one scale"
-    tried, asked = judged_as(rng, few={name: error}, many={name: 2.0})
+    tried, asked = compared_as(rng, few={name: error}, many={name: 2.0})
     assert ((name, 1024) in asked) is not hopeless
     row = next(each for each in tried if each.value == name)
     assert not row.chosen and row.judge.endswith("256 columns") is hopeless
@@ -148,9 +150,9 @@ def test_kernels_far_behind_with_few_columns_are_not_judged_with_many(error, hop
 
 
 @pytest.mark.parametrize(("error", "best"), [(1.6, "one scale"), (1.4, "a scale per column")])
-def test_kernels_far_behind_are_judged_if_the_best_fails_with_many_columns(error, best, rng):
+def test_kernels_far_behind_are_compared_if_the_best_fails_with_many_columns(error, best, rng):
     name = "Gaussian, one scale"
-    tried, _ = judged_as(rng, few={name: 2.0}, many={name: 1.2}, otherwise=error)
+    tried, _ = compared_as(rng, few={name: 2.0}, many={name: 1.2}, otherwise=error)
     assert next(each.value for each in tried if each.chosen) == f"Gaussian, {best}"
 
 
@@ -158,7 +160,7 @@ def test_kernels_far_behind_are_judged_if_the_best_fails_with_many_columns(error
 def test_of_kernels_that_are_as_good_the_smoothest_is_taken(behind, best, rng):
     gaussian = "Gaussian, a scale per column"
     few = {"Gaussian, one scale": 2.0, "Gaussian, a metric": 2.0}
-    tried, _ = judged_as(rng, few, many={gaussian: behind, "Matern 1.5, a scale per column": 1.1})
+    tried, _ = compared_as(rng, few, many={gaussian: behind, "Matern 1.5, a scale per column": 1.1})
     assert next(each.value for each in tried if each.chosen) == f"{best}, a scale per column"
 
 
@@ -225,12 +227,14 @@ def test_the_penalty_grows_with_the_fourth_moment_of_the_targets(rng):
     assert _dispersion(Task.of(X, rng.uniform(size=(200, 1)), np.ones(200))) == 1.0
 
 
-def test_rows_that_judge_a_kernel_are_not_landmarks_of_its_map(rng):
+def test_validation_rows_are_not_landmarks_of_the_compared_maps(rng):
     X = rng.normal(size=(1200, 3))
-    judge = _Judge(qf.KernelFeatures(), Sample(X, X[:, :1], np.ones(1200), counts=True), 900)
-    judging = {tuple(row) for row in X[900:]}
-    assert len(judge.weight) == len(judging) == 300
-    assert not judging & {tuple(row) for row in judge._others}
+    validation = KernelValidation(
+        qf.KernelFeatures(), Sample(X, X[:, :1], np.ones(1200), counts=True), 900
+    )
+    held_out = {tuple(row) for row in X[900:]}
+    assert len(validation.weight) == len(held_out) == 300
+    assert not held_out & {tuple(row) for row in validation._others}
 
 
 @pytest.mark.parametrize(("gamma", "edge"), [(0.03, True), (1.0, False)])
@@ -238,35 +242,35 @@ def test_factors_of_length_scales_go_on_for_as_long_as_they_help(gamma, edge, rn
     X = rng.uniform(-1, 1, size=(1200, 2))
     Y = np.sin(6 * X[:, :1]) * np.sin(6 * X[:, 1:]) + 0.1 * rng.normal(size=(1200, 1))
     sample = Sample(X, Y, np.ones(1200), counts=True)
-    judge, kernel = _Judge(qf.KernelFeatures(), sample, 600), qf.Laplacian(gamma)
+    validation, kernel = KernelValidation(qf.KernelFeatures(), sample, 600), qf.Laplacian(gamma)
     with one_thread():
-        factor, tried = _best_factor(judge, kernel, judge.errors(kernel, 1024), "")
+        factor, tried = _best_factor(validation, kernel, validation.errors(kernel, 1024), "")
     assert factor < 0.7
     assert [(each.value, each.edge) for each in tried if each.chosen] == [(factor, edge)]
     values = [each.value for each in tried]
     assert values == sorted(values) and values[-1] == 1.0
 
 
-class Valley(_Judge):
+class Valley(KernelValidation):
     """Squared errors that are a parabola of the log length scale, the same for all rows or not."""
 
     def __init__(self, lowest, depth, spread=0.0):
-        self.weight, self.judged = np.ones(400), []
+        self.weight, self.lengths = np.ones(400), []
         self._lowest, self._depth = np.log(lowest), depth
         self._noise = spread * np.random.default_rng(0).permutation(np.linspace(-1, 1, 400))
 
     def errors(self, kernel, columns):
         log_length = -np.log(2 * kernel.gamma) / 2
-        self.judged.append(float(np.exp(log_length)))
+        self.lengths.append(float(np.exp(log_length)))
         lengthening = 1 + self._noise * log_length  # whose sum is that without noise
         return self._depth * (log_length - self._lowest) ** 2 + lengthening
 
 
-def factor_of(judge):
+def factor_of(validation):
     kernel = qf.Gaussian(0.5)
-    factor, tried = _best_factor(judge, kernel, judge.errors(kernel, 1024), "")
+    factor, tried = _best_factor(validation, kernel, validation.errors(kernel, 1024), "")
     assert [each.value for each in tried if each.chosen] == [factor]
-    assert sorted(judge.judged) == pytest.approx([each.value for each in tried])
+    assert sorted(validation.lengths) == pytest.approx([each.value for each in tried])
     return factor
 
 
@@ -276,9 +280,9 @@ def test_the_factor_is_where_a_parabola_through_the_scores_is_lowest(lowest):
 
 
 @pytest.mark.parametrize(("lowest", "depth"), [(0.9, 0.4), (0.77, 0.4)])
-def test_a_factor_that_promises_less_than_half_a_percent_is_not_judged(lowest, depth):
-    judge = Valley(lowest, depth)  # gains of .44 and .36 percent
-    assert factor_of(judge) in (1.0, 0.7) and lowest not in np.round(judge.judged, 6)
+def test_a_factor_that_promises_less_than_half_a_percent_is_not_best_of(lowest, depth):
+    validation = Valley(lowest, depth)  # gains of .44 and .36 percent
+    assert factor_of(validation) in (1.0, 0.7) and lowest not in np.round(validation.lengths, 6)
 
 
 def test_a_factor_must_be_clearly_better_than_one_but_not_than_another():
@@ -403,7 +407,7 @@ def test_few_rows_take_the_fewest_columns(rng):
     assert not widths_tried(model)
 
 
-def test_a_family_that_few_columns_judge_hopeless_leaves_the_best_of_the_others():
+def test_a_family_that_is_hopeless_with_few_columns_leaves_the_best_of_the_others():
     """Without noise a scale per column is a thousand times better, but not clearly: errors vary."""
     X = np.random.default_rng(0).normal(size=(1000, 3))
     model = qf.KernelRegressor().fit(X, np.sin(X[:, 0]))

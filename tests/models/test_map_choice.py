@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import quadfeat as qf
-from quadfeat.models.kernel_learning import Sample
 from quadfeat.models.map_choice import choose_map
+from quadfeat.models.sample import Sample
 
 MANY = 10**9  # rows, for which every multiply-add per row counts
 

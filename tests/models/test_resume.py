@@ -117,7 +117,7 @@ def test_ctrl_c_says_how_to_go_on(rows, tmp_path):
             yield X[start : start + 1000], y[start : start + 1000]
 
     model = qf.KernelRegressor(features(), alpha=1.0, checkpoint=path, checkpoint_interval=0.0)
-    with pytest.raises(KeyboardInterrupt, match="goes on from there"):
+    with pytest.raises(KeyboardInterrupt, match="resumes from there"):
         model.fit(blocks)
     whole = qf.KernelRegressor(features(), alpha=1.0).fit(X, y)
     assert np.array_equal(model.fit(blocks).coef_, whole.coef_)

@@ -139,7 +139,7 @@ def test_three_classes_have_bands_of_the_ridge_fit_only():
     assert value.shape == deviation.shape == (300, 2, 3) and (deviation > 0).all()
     for loss in ("logistic", "squared_hinge"):
         fitted = model(loss=loss).fit(X, y)
-        with pytest.raises(ValueError, match="loss='ridge' has one"):
+        with pytest.raises(ValueError, match="use loss='ridge'"):
             fitted.effects(X, return_std=True)
         assert fitted.effects(X).shape == (300, 2, 3)
 

@@ -52,7 +52,7 @@ def test_a_parity_of_many_columns_is_not_explained_and_says_so(q, rng):
 def test_more_columns_than_the_order_are_missed_and_say_so(rng):
     X = rng.uniform(-1, 1, size=(3000, 3))
     y = X[:, 0] + 4 * np.prod(X, axis=1) + 0.1 * rng.normal(size=3000)
-    with pytest.warns(UserWarning, match="effects do not tell the whole"):
+    with pytest.warns(UserWarning, match="effects miss a part of the target"):
         _fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -159,7 +159,7 @@ def test_an_interrupted_fit_is_resumed_to_the_same_bits(tmp_path, monkeypatch):
         add(self, *args)
 
     monkeypatch.setattr(toeplitz.ToeplitzSums, "add", stopping)
-    with pytest.raises(KeyboardInterrupt, match="goes on from there"):
+    with pytest.raises(KeyboardInterrupt, match="resumes from there"):
         clone(model).fit(X, y, weight)
     before = len(calls)
     resumed = clone(model).fit(X, y, weight)

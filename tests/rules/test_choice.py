@@ -62,6 +62,16 @@ def test_twice_the_nodes_nearly_halve_the_error_of_a_heavy_tail():
     assert many <= 0.5 * (np.log(256) / np.log(128)) * 1.1 * few
 
 
+@pytest.mark.parametrize("n", [1, 2, 7, 8])
+@pytest.mark.parametrize("kind", choice.KINDS)
+def test_the_error_of_half_of_a_mirrored_rule_is_that_of_the_whole(kind, n):
+    axis = qf.Gaussian(0.5)
+    rule = choice.axis_rule(axis, n, kind=kind, reach=3.0)
+    gap = np.linspace(0.0, 3.0, 201 + 4 * n)
+    whole = np.abs(rule(gap[:, None]) - axis.profile(gap)).max()
+    assert choice.sup_error(axis, rule, 3.0) == pytest.approx(whole, abs=1e-15)
+
+
 @pytest.mark.parametrize("n", [8, 15, 40])
 @pytest.mark.parametrize("name", ["cauchy", "laplacian", "matern"])
 @pytest.mark.parametrize("kind", ["equispaced", "clenshaw-curtis"])

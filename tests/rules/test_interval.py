@@ -1,5 +1,6 @@
 """Equispaced and Clenshaw-Curtis rules, and bounds of their error."""
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -96,6 +97,16 @@ def test_beyond_the_period_of_an_equispaced_rule_nothing_is_promised():
     for reach in (2 * np.pi, 3 * np.pi, 20 * np.pi):
         seen = choice.sup_error(axis, interval.equispaced(axis.density, 41, step), reach)
         assert 0.99 < seen <= interval.equispaced_bound(axis, 41, step, reach) == 2.0
+
+
+@pytest.mark.parametrize("n", [2, 7, 128, 501])
+def test_small_clenshaw_curtis_nodes_keep_their_last_digits(n):
+    x = interval.clenshaw_curtis(np.ones_like, n, 1.0).nodes[n - n // 2 :, 0]
+    angles = np.arange(n - 1, 0, -2)[::-1]
+    with mpmath.workdps(30):
+        exact = [mpmath.sin(mpmath.pi * int(j) / (2 * (n - 1))) for j in angles]
+        ulps = [abs(found - e) / np.spacing(float(e)) for found, e in zip(x, exact, strict=True)]
+    assert max(ulps) <= 3  # an angle of three roundings, its sine, the cut-off
 
 
 @pytest.mark.parametrize("gamma", [1e-30, 1e-3, 1.0, 1e20])

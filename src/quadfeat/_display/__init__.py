@@ -1,4 +1,4 @@
-"""What a person sees of the library: the progress of a fit, and objects in a notebook.
+"""What the user sees: the progress of a fit, and objects in a notebook.
 
 Rule: knows no kernel; the only room beside `app` that writes to the screen.
 

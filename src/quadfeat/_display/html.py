@@ -1,4 +1,4 @@
-"""Tables of facts for notebooks: escaped, without colours of their own, so legible on any page."""
+"""Tables of facts for notebooks: escaped, without colours, so legible on any page."""
 
 from __future__ import annotations
 
@@ -97,12 +97,12 @@ def folded(title: str, content: str) -> str:
 
 
 class WithFacts:
-    """An estimator of scikit-learn whose facts stand before its diagram, in a notebook."""
+    """A scikit-learn estimator that shows its facts above its diagram, in a notebook."""
 
     _has_diagram = True
 
     def _facts(self) -> str:
-        """The facts as HTML; "" where there are none, as before `fit`."""
+        """The facts as HTML; "" if there are none, as before `fit`."""
         return ""
 
     def _repr_html_inner(self) -> str:

@@ -1,7 +1,7 @@
 """The work of a fit, counted: `steps` of any kind, and `progress`, the rows of blocks.
 
-Functions count their work without knowing who called them, or whether anybody looks: each thread
-has at most one meter, that of the fit that is shown (`showing`), and without it counts go nowhere.
+Functions count their work whether or not it is shown: each thread has at most one meter, that of
+the fit being shown (`showing`); without a meter, counts are dropped.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _Item = TypeVar("_Item")
 
 
 class Meter(Protocol):
-    """Is told when work was done; `frames` are the steps that are open, the outermost first."""
+    """Receives finished work; `frames` are the open steps, the outermost first."""
 
     frames: list[Steps]
 
@@ -33,7 +33,7 @@ here = Thread()
 
 
 class Steps:
-    """Counts work in units that are known beforehand, if `works` are; made by `steps`."""
+    """Counts work, in units known beforehand if `works` is given; created by `steps`."""
 
     def __init__(self, label: str, works: Sequence[float] | int | None, unit: str = "") -> None:
         self.label, self.unit = label, unit
@@ -54,7 +54,7 @@ class Steps:
         _moved()
 
     def reached(self, share: float) -> None:
-        """A share of all work is done, where it is known without counting."""
+        """A share of all work is done, if it is known without counting."""
         self.total, self.count = 1.0, max(self.count, share)
         _moved()
 
@@ -66,7 +66,7 @@ class Steps:
         return self._works[self._number] if self._number < len(self._works) else 0.0
 
     def share(self, inside: float) -> float | None:
-        """The share of the work that is done, with the share `inside` of the present step.
+        """The share of the work done, including the share `inside` of the current step.
 
         Never less than before. None if the total is unknown.
         """
@@ -79,11 +79,11 @@ class Steps:
 
 @contextmanager
 def steps(label: str, works: Sequence[float] | int | None, unit: str = "") -> Iterator[Steps]:
-    """Count steps of a fit; those inside of a step are a share of it.
+    """Count steps of a fit; steps inside a step are shares of it.
 
     Parameters
     ----------
-    label : str, what is being done; only that of the outermost steps is shown
+    label : str, what is being done; only the outermost label is shown
     works : the units of work of each step, the number of equal steps, or None if unknown
     unit : str, what is counted, such as "rows"; empty for steps
     """
@@ -97,7 +97,7 @@ def steps(label: str, works: Sequence[float] | int | None, unit: str = "") -> It
     try:
         yield counted
     finally:
-        # Whatever was begun inside and not ended, such as a generator, ends too.
+        # Steps opened inside and not closed, such as by a generator, end too.
         if counted in meter.frames:
             del meter.frames[meter.frames.index(counted) :]
 

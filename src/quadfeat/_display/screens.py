@@ -14,10 +14,11 @@ _SHORTEST, _LONGEST = 6, 20  # characters of a bar
 
 
 class State(NamedTuple):
-    """What is shown: the fit, its present step, and how far that is.
+    """What is shown: the fit, its current step, and the progress of the step.
 
     share : float in [0, 1] of the step, or None if its end is unknown
-    left : float, seconds that are left of the step, or None
+    left : float, remaining
+    seconds of the step, or None
     elapsed : float, seconds of the whole fit
     detail : str, such as "500 of 2,000 rows, 100/s"
     """
@@ -30,7 +31,7 @@ class State(NamedTuple):
     detail: str = ""
 
     def words(self, *, passed: bool = True) -> str:
-        """Share, detail, time left, and time passed if asked for or if there is nothing else."""
+        """Share, detail, time left, and elapsed time if requested or if there is nothing else."""
         parts = [] if self.share is None else [f"{self.share:.0%}"]
         parts += [self.detail] if self.detail else []
         parts += [] if self.left is None else [f"{clock(self.left)} left of this step"]
@@ -49,10 +50,10 @@ class Screen(Protocol):
 
 
 def open_screen() -> Screen | None:
-    """The screen of this process; None where nobody looks.
+    """The screen of this process; None if nobody can see it.
 
-    Nothing is shown in worker processes, under pytest, and if QUADFEAT_PROGRESS is 0; 1 shows it
-    there, too.
+    Nothing is shown in worker processes, under pytest, or if QUADFEAT_PROGRESS is 0; with 1 it is
+    shown there too.
     """
     wanted = os.environ.get("QUADFEAT_PROGRESS", "")
     worker = multiprocessing.current_process().name != "MainProcess"
@@ -78,7 +79,7 @@ def _notebook() -> Any:
 
 
 class Terminal:
-    """One line that is written again and again, and gone at the end."""
+    """One line that is rewritten, and removed at the end."""
 
     interval = 0.1
 
@@ -93,7 +94,7 @@ class Terminal:
         self._write(f"\r\x1b[K{self._line(state, self._columns() - 1)}")
 
     def _line(self, state: State, most: int) -> str:
-        """At most so many characters: first the time passed is left out, then the bar."""
+        """At most so many characters: first the elapsed time is dropped, then the bar."""
         start = f"{state.title}: {state.label} "
         for words in (state.words(), state.words(passed=False)):
             room = min(most - len(start) - len(words) - 1, _LONGEST)

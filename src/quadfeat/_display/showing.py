@@ -1,4 +1,4 @@
-"""A fit on a screen: `showing` is where it begins and ends, `shown` the same for a method."""
+"""A fit on a screen: `showing` marks its begin and end, `shown` does so for a method."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _screen_in_use = threading.Lock()  # one fit of a process is shown at a time
 def showing(title: str, *, verbose: bool = True) -> Iterator[None]:
     """Show the work that is counted inside, once it has taken two seconds.
 
-    Inside of another `showing`, and while another thread shows its own, this does nothing.
+    Inside another `showing`, or while another thread shows a fit, this does nothing.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def shown(method: Callable[..., _Result]) -> Callable[..., _Result]:
 
 
 class FitMeter:
-    """The steps that are open in one fit, and the screen that shows them."""
+    """The open steps of one fit, and the screen that shows them."""
 
     def __init__(self, title: str, screen: Screen | None) -> None:
         self.frames: list[Steps] = []
@@ -68,7 +68,7 @@ class FitMeter:
         self._next = self._began + WAIT
 
     def moved(self) -> None:
-        """Show the work that is done, if it is time to."""
+        """Show the finished work, if it is time to."""
         if self._screen is None or not self.frames:
             return
         now = time.monotonic()
@@ -76,7 +76,7 @@ class FitMeter:
         for each in reversed(self.frames):
             inside = each.share(share or 0.0)
             if inside is not None:
-                shown, share = each, inside  # the outermost whose end is known
+                shown, share = each, inside  # the outermost step whose end is known
         if now >= self._next:
             self._screen.show(self._state(shown, share, now))
             self._next = now + self._screen.interval

@@ -1,8 +1,8 @@
 """The engine: plans in, features out.
 
 `plans` and `pair_plan` hold the plans and their rules, `reference` computes features in plain
-NumPy, and `dispatch` runs the compiled core (`cpp/`) where it is installed, `reference` elsewhere.
-`gradients` differentiates features by the rows: products of features, in NumPy.
+NumPy, and `dispatch` runs the compiled core (`cpp/`) if it is installed, else `reference`.
+`gradients` differentiates features with respect to the rows, by products of features in NumPy.
 
 The rule: every function that evaluates a plan has a twin in `reference`, which defines the answer.
 """

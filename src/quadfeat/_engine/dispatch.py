@@ -1,4 +1,4 @@
-"""Rows of X to features by the compiled core, or by `reference` where it is not installed.
+"""Rows of X to features by the compiled core, or by `reference` if it is not installed.
 
 Without the core the first call warns, once, and `engine_info` says why it is missing. For tests,
 the environment variable ``QUADFEAT_ISA`` forces an instruction set (``baseline``, ``avx2``,
@@ -47,7 +47,7 @@ def fourier(X: Matrix, plan: FourierPlan, out: Matrix, n_threads: int | None = N
     plan : FourierPlan
     out : (n, plan.n_columns), of the dtype of X, with contiguous rows
     n_threads : int or None
-        None means `thread_count`. The answer has the same bits for any number.
+        None means `thread_count`. The bits do not depend on the number.
     """
     _run("Fourier", X, plan, out, n_threads)
 
@@ -61,7 +61,7 @@ def kronecker(X: Matrix, plan: KroneckerPlan, out: Matrix, n_threads: int | None
     plan : KroneckerPlan
     out : (n, plan.n_columns), of the dtype of X, with contiguous rows
     n_threads : int or None
-        None means `thread_count`. The answer has the same bits for any number.
+        None means `thread_count`. The bits do not depend on the number.
     """
     _run("Kronecker", X, plan, out, n_threads)
 
@@ -75,7 +75,7 @@ def pairs(X: Matrix, plan: PairPlan, out: Matrix, n_threads: int | None = None) 
     plan : PairPlan
     out : (n, points) float64, with contiguous rows
     n_threads : int or None
-        None means `thread_count`. The answer has the same bits for any number.
+        None means `thread_count`. The bits do not depend on the number.
     """
     _run("Pairs", X, plan, out, n_threads)
 
@@ -104,10 +104,10 @@ def mercer(X: Matrix, basis: MercerBasis, out: Matrix, n_threads: int | None = N
 def empty(n: int, p: int, dtype: Any) -> Matrix:
     """An uninitialised (n, p) array for features, which starts on a cache line.
 
-    Large arrays of NumPy start 16 bytes after one, so half of all vector stores straddle two lines:
+    Large NumPy arrays start 16 bytes after one, so half of all vector stores straddle two lines:
     1-3% of W1 of ``quadfeat bench``. The system clears every page of fresh memory, which costs
-    about as much as the features: reuse arrays where you can. NumPy already asks for huge pages;
-    an mmap of our own with huge pages was not measurably faster ("W2 fresh").
+    about as much as the features: reuse arrays if you can. NumPy already requests huge pages; a
+    separate mmap with huge pages was not measurably faster ("W2 fresh").
 
     >>> empty(2, 3, np.float32).shape
     (2, 3)
@@ -133,7 +133,7 @@ def thread_count() -> int:
 
 
 def engine_info() -> dict[str, Any]:
-    """What evaluates features here.
+    """The engine that computes features on this machine.
 
     Returns
     -------
@@ -212,7 +212,7 @@ def _pack(shape: str, plan: Any, dtype: Any, isa: str) -> Any:
     return cache[key]
 
 
-_BLOCK_ENTRIES = 2**19  # of the columns before a projection
+_BLOCK_ENTRIES = 2**19  # entries of the columns before a projection
 # Packed bases and expansions by (instruction set, dtype), and rounded projections by
 # ("projection", dtype).
 _packed_mercer: weakref.WeakKeyDictionary[Any, dict[tuple[str, str], Any]] = (
@@ -286,7 +286,7 @@ def _expand(
 
 
 def _pack_mercer(core: Any, isa: str, expansions: Sequence[Any], dtype: Any) -> tuple[Any, int]:
-    """`expansions` in the layout of the core, and the number of columns of X that they read."""
+    """`expansions` in the layout of the core, and the number of columns of X they need."""
     for expansion in expansions:
         expansion.check()
     kind = core.Mercer32 if dtype == np.float32 else core.Mercer64
@@ -332,7 +332,7 @@ def _multiply(left: Matrix, owner: Any, out: Matrix) -> None:
     if key not in cache:
         cache[key] = np.ascontiguousarray(owner.projection, dtype=left.dtype)
     right: npt.NDArray[Any] = cache[key]
-    # BLAS multiplies a single row by other code, whose last bit differs.
+    # BLAS multiplies a single row with other code, whose last bit differs.
     if len(left) == 1:
         out[:] = (np.concatenate([left, left]) @ right)[:1]
     else:
@@ -349,7 +349,7 @@ def fill(out: Matrix, value: float, n_threads: int | None = None) -> None:
 
 
 def touched(n: int, columns: int, dtype: Any) -> Array:
-    """An array as `empty` makes it, filled with zeros so that all its pages are mapped."""
+    """An array from `empty`, filled with zeros so that all its pages are mapped."""
     out = empty(n, columns, dtype)
     out.fill(0)
     return out

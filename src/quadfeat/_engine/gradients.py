@@ -1,4 +1,4 @@
-"""Gradients of z(x)'c by x, from plans: features of the engine, and products in NumPy."""
+"""Gradients of z(x)'c with respect to x, from plans: engine features, and NumPy products."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from . import dispatch
 from .plans import Expansion, FourierPlan, KroneckerPlan, MercerBasis
 from .reference import coordinates, entry_features
 
-_FACTOR_ENTRIES = 2**20  # of the matrix that features are multiplied by, for several outputs
+_FACTOR_ENTRIES = 2**20  # entries of the matrix that multiplies features, for several outputs
 
 
 def fourier_gradient(X: Matrix, plan: FourierPlan, coefficients: Floats, out: Matrix) -> None:
     """Write the gradients of z(x)'c for every row x of X and column c of `coefficients`.
 
-    The derivative of a cosine column is its sine column times minus the node, and that of a sine
-    column its cosine column times the node: a gradient is one product of the features.
+    The derivative of a cosine column is minus the node times its sine column, and that of a sine
+    column the node times its cosine column: a gradient is one product of the features.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ def fourier_gradient(X: Matrix, plan: FourierPlan, coefficients: Floats, out: Ma
 def kronecker_gradient(X: Matrix, plan: KroneckerPlan, coefficients: Floats, out: Matrix) -> None:
     """Write the gradients of z(x)'c for every row x of X and column c of `coefficients`.
 
-    The coefficients of a group are a tensor, whose sides are contracted with the 1-D features one
-    after the other; along the axis of a derivative, with the derivatives of those.
+    The coefficients of a group are a tensor. Its sides are contracted with the 1-D features one by
+    one, or with their derivatives along the axis of a derivative.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def mercer_gradient(X: Matrix, basis: MercerBasis, coefficients: Floats, out: Ma
             columns = expansion.projection @ columns
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             gradient = _expansion_gradient(X, expansion, columns)
-        # So far out that t overflows all features are 0.
+        # If t overflows, all features are 0.
         out[:, :, expansion.axes] += np.where(np.isfinite(gradient), gradient, 0)
 
 
@@ -134,7 +134,7 @@ def _expansion_gradient(X: Matrix, expansion: Expansion, coefficients: Floats) -
     lowered = _lowered(expansion)
     Z = np.empty((len(X), lowered.basis.n_columns), dtype=dtype)
     dispatch.mercer(X, lowered.basis, Z)
-    columns = np.ascontiguousarray(Z.T)  # as products with sparse matrices read it
+    columns = np.ascontiguousarray(Z.T)  # in the layout that products with sparse matrices need
     centred = X[:, expansion.axes] - expansion.mean.astype(dtype)
     t = coordinates(centred, expansion)
     decay = expansion.envelope.copy()
@@ -160,7 +160,7 @@ def _expansion_gradient(X: Matrix, expansion: Expansion, coefficients: Floats) -
 
 
 class _Lowered(NamedTuple):
-    """The columns of an expansion and all that their derivatives are multiples of.
+    """The columns of an expansion, and further columns for their derivatives.
 
     Besides the derivative of its exponential, that of column `column` by t[direction] is `factor`
     times column `target` of `basis`, whose first columns are those of the expansion.
@@ -194,7 +194,7 @@ def _lowered(expansion: Expansion) -> _Lowered:
     places = {chain: j for j, chain in reversed(list(enumerate(chains)))}
 
     def place(chain: tuple[tuple[int, int], ...]) -> int:
-        """The column of these factors, made of its parent's if there is none."""
+        """The column of these factors, created from its parent if it does not exist."""
         if chain not in places:
             parent = place(chain[:-1]) if len(chain) > 1 else -1
             places[chain] = len(table)

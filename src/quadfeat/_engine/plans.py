@@ -1,7 +1,7 @@
 """Plans: everything the engine needs to turn rows into features.
 
-`check()` states the rules of a plan and raises a ValueError for the first one that is broken. The
-dispatcher calls it before it packs a plan, storage after it has read one.
+`check()` checks the rules of a plan and raises a ValueError for the first one that is broken. The
+dispatcher calls it before packing a plan, storage after reading one.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class FourierPlan:
         The axes of group g are ``axes[axes_ptr[g]:axes_ptr[g + 1]]``.
     axes_ptr : (G + 1,) int64
     group_nodes : (G,) int64
-        Which node set group g uses; groups may share one.
+        The node set of group g; groups may share one.
     nodes : flat float64
         Angular frequencies; node set after node set, each row-major (nodes, axes of its groups).
     node_ptr : (S + 1,) int64
         Node set s has ``node_ptr[s + 1] - node_ptr[s]`` nodes.
     amplitudes : (node_ptr[-1],) float64
     constant : float
-        The value of one more column, the last; there is none if it is zero.
+        The value of one more, last column; zero for no such column.
     """
 
     n_features: int
@@ -73,7 +73,7 @@ class FourierPlan:
 
     @classmethod
     def dense(cls, nodes: Matrix, amplitudes: Matrix, constant: float = 0.0) -> FourierPlan:
-        """A plan with a single group: every node looks at every axis.
+        """A plan with a single group: every node uses every axis.
 
         >>> from quadfeat._engine import fourier
         >>> plan = FourierPlan.dense(np.array([[np.pi, 0.0]]), np.array([2.0]))
@@ -112,6 +112,15 @@ class FourierPlan:
     def largest_node(self) -> float:
         """The largest sum of |frequency| over axes: times the largest |x|, it bounds an angle."""
         return max((_longest(nodes) for nodes, _ in self.node_sets()), default=0.0)
+
+    @cached_property
+    def mean_frequencies(self) -> Floats:
+        """(n_features,): the sum of weight * |frequency| on each axis, over all nodes."""
+        total, sets = np.zeros(self.n_features), self.node_sets()
+        sums = [np.square(amplitudes) @ np.abs(nodes) for nodes, amplitudes in sets]
+        for chosen, axes in zip(self.group_nodes, self.group_axes(), strict=True):
+            total[axes] += sums[chosen]
+        return total
 
     @property
     def n_groups(self) -> int:
@@ -168,8 +177,8 @@ class KroneckerPlan:
 
     Notes
     -----
-    Where all entries of a group have a middle, its first column is constant. These columns are left
-    out and replaced by a single last column, the root of the sum of their squares.
+    If all entries of a group have a middle, its first column is constant. These columns are
+    replaced by a single last column, the root of the sum of their squares.
     """
 
     n_features: int
@@ -239,6 +248,17 @@ class KroneckerPlan:
         columns = np.repeat(self.entry_axis, np.diff(self.entry_ptr))
         return float((self.entry_nodes * reach[columns]).max(initial=0.0))
 
+    @cached_property
+    def mean_frequencies(self) -> Floats:
+        """(n_features,): the sum of weight * |frequency| on each axis, over all nodes."""
+        total = np.zeros(self.n_features)
+        for scale, entries in zip(self.group_scale, self.groups(), strict=True):
+            for t in entries:
+                some = slice(self.entry_ptr[t], self.entry_ptr[t + 1])
+                mean = np.square(self.entry_amplitudes[some]) @ self.entry_nodes[some]
+                total[self.entry_axis[t]] += scale**2 * mean
+        return total
+
     @property
     def n_groups(self) -> int:
         """Groups of axes."""
@@ -258,10 +278,10 @@ class Expansion:
     """Eigenfunctions of one Gaussian kernel, as a plan: one multiply per feature.
 
     With t = (x[axes] - mean) @ rotation, the features are products over directions of Hermite
-    functions sqrt(lambda_k) phi_k(t_i). Direction 0 has a table of those functions themselves,
-    every other direction one of their ratios to k = 0; `base` is the product of the k = 0
-    functions of all directions but 0. Column j is table[direction[j]][degree[j]] times column
-    parent[j], or times the base where parent[j] is -1; parents come before their children.
+    functions sqrt(lambda_k) phi_k(t_i). Direction 0 has a table of these functions, every other
+    direction one of their ratios to k = 0; `base` is the product of the k = 0 functions of all
+    directions except 0. Column j is table[direction[j]][degree[j]] times column parent[j], or times
+    the base where parent[j] is -1; parents come before their children.
 
     Table i has `sizes[i]` entries q_0, q_1, ... with q_{k+1} = sqrt(2 r / (k + 1)) t q_k
     - r sqrt(k / (k + 1)) q_{k-1} and r = `ratio[i]`; q_0 is 1, or, for direction 0,
@@ -378,7 +398,7 @@ class MercerBasis:
             require(len(self.projection) == self.n_pool, "a projection does not fit its columns")
 
 
-_MOST_TERMS = 1 << 16  # of a recurrence: more could lift a zero from `lowest` in exp.hpp
+_MOST_TERMS = 1 << 16  # steps of a recurrence: more could lift a zero from `lowest` in exp.hpp
 
 
 def _longest(nodes: Floats) -> float:
@@ -386,7 +406,7 @@ def _longest(nodes: Floats) -> float:
 
 
 def _product(widths: list[int]) -> int:
-    """The product, at most 2^62: integers that a damaged file can neither overflow nor grow."""
+    """The product, at most 2^62, so that a damaged file cannot overflow or blow it up."""
     product = 1
     for width in widths:
         product = min(product * width, 1 << 62)

@@ -12,7 +12,7 @@ from .._typing import Matrix
 from .pair_plan import PAIR_FORMS, PairPlan
 from .plans import Expansion, FourierPlan, KroneckerPlan, MercerBasis
 
-_BLOCK_ELEMENTS = 1 << 18  # of a temporary of one group: small enough to stay in the cache
+_BLOCK_ELEMENTS = 1 << 18  # entries of a temporary of one group: small enough for the cache
 
 
 def fourier(X: Matrix, plan: FourierPlan, out: Matrix, n_threads: int | None = None) -> None:
@@ -265,7 +265,7 @@ def _hermite_recurrence(ratio: float, size: int, dtype: Any) -> Iterator[tuple[A
 
 
 def _product(left: Matrix, right: Matrix) -> Matrix:
-    # BLAS multiplies a single row by other code, whose last bit differs.
+    # BLAS multiplies a single row with other code, whose last bit differs.
     if len(left) == 1:
         return np.asarray((np.concatenate([left, left]) @ right)[:1])
     return np.asarray(left @ right)

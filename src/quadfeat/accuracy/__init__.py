@@ -1,8 +1,8 @@
-"""Accuracy: how wrong a map is. Proofs, estimates, theorems, and the grid a tolerance needs.
+"""Accuracy: how wrong a map is. Proofs, estimates, theorems, and grids for a tolerance.
 
-One rule: a proof never depends on errors that were only seen. Errors are |k - k~| over k(0).
+One rule: a proof never depends on observed errors. Errors are |k - k~| over k(0).
 
-- `proof`: `Certificate`, and the refusal where nothing is proven.
+- `proof`: `Certificate`, and the error if nothing can be proven.
 - `certificate`: the largest error over a region, proven for the rule at hand; sums over groups.
 - `bounds`: constructions that can be certified (`Grid`, `Sparse`, `Reweighted`), bounds on cells.
 - `tensor_grid`: the bound of a tensor grid, from its axes.
@@ -10,7 +10,7 @@ One rule: a proof never depends on errors that were only seen. Errors are |k - k
 - `covering`: the bound of any rule on up to three axes, by branch and bound.
 - `taylor`: the bound of any rule over a small region, by moments.
 - `axis_cells`: enclosures of k, of a rule and of their difference on one axis; `ROUNDING`.
-- `region`: the gaps that are certified: a ball and a box, also along principal directions.
+- `region`: the gaps of a certificate: a ball and a box, also along principal directions.
 - `estimate`: RMS, quantiles and largest error of random pairs, with confidence limits.
 - `theory`: the paper's theorems, and how many samples each needs.
 - `tolerance`: the smallest grid that is certified to meet a tolerance.

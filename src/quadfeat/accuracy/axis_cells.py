@@ -1,8 +1,8 @@
 """Proven enclosures on one axis: of k, of a rule q and of k - q, cell by cell.
 
 On a panel a function is its Chebyshev interpolant up to a remainder, and the interpolant's second
-derivative is bounded by its coefficients (`_enclose`); a kernel that falls is between its values at
-the ends of a cell. `AxisCells` is what the proofs for grids are made of.
+derivative is bounded by its coefficients (`_enclose`); a decreasing kernel is between its values at
+the ends of a cell. Proofs for grids use `AxisCells`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from .._errors import NoCertificate
 from .._typing import Floats
 from ..rules.rule import Axis, Rule
 
-# What evaluating k and k~ in double precision may add; a few hundred units in the last place.
+# Bound of the rounding in k and k~ in double precision: a few hundred units in the last place.
 ROUNDING = 2.0**-46
 # Orders of derivatives, and points of interpolants, to choose from.
 ORDERS = (2, 4, 8, 16)
-_LONG = np.longdouble  # 64-bit mantissa where the machine has one: errors of 1e-12 are no noise
+_LONG = np.longdouble  # 64-bit mantissa if the machine has one: errors of 1e-12 are then not noise
 
 
 def mass(rule: Rule) -> float:
@@ -44,7 +44,7 @@ class _Function(NamedTuple):
 
 
 def _k(axis: Axis) -> _Function:
-    """The kernel of an axis, in extended precision if it has one."""
+    """The kernel of an axis, in extended precision if available."""
 
     def value(t: Any) -> Any:
         profile = axis.profile(t)
@@ -78,13 +78,13 @@ def _minus(one: _Function, two: _Function) -> _Function:
 
 
 def _enclose(function: _Function, breaks: Floats) -> tuple[Floats, Floats] | None:
-    """The least and largest value on each cell between `breaks`; None if nothing is known.
+    """The least and largest value on each cell between `breaks`; None if no bound is known.
 
     On panels of half-width r the function is its Chebyshev interpolant of p points up to
     2 (r/2)^p / p! sup|f^(p)|, and on an interval of width h a polynomial exceeds its values at the
     ends by at most h^2 / 8 sup|second derivative|, which its coefficients bound. So the slack is
     small compared to the function, even where that is 1e-15 and its derivatives' bounds are 1.
-    Cells are cut where panels end: the polynomials of two panels do not meet smoothly.
+    Cells are cut at the ends of panels, because the polynomials of two panels do not join smoothly.
     """
     values = function.value(breaks.astype(_LONG))
     reach, size = float(breaks[-1]), float(np.abs(values).max())
@@ -137,7 +137,7 @@ def _enclose_decreasing(axis: Axis, breaks: Floats) -> tuple[Floats, Floats]:
 
 
 def square_edges(width: float, step: float, cells: int) -> Floats:
-    """Where t^2 is a multiple of `step`, up to t = width."""
+    """Points where t^2 is a multiple of `step`, up to t = width."""
     size = int(min(cells, max(1, ceil(width**2 / step * (1 - 1e-12)))))
     edges = np.sqrt(step * np.arange(size + 1))
     edges[-1] = max(width, edges[-2])
@@ -145,13 +145,13 @@ def square_edges(width: float, step: float, cells: int) -> Floats:
 
 
 def falls(axis: Axis, width: float) -> tuple[Floats, Floats]:
-    """Points t up to `width` and how far log k has fallen there."""
+    """Points t up to `width`, and the fall of log k there."""
     t = width * np.linspace(0.0, 1.0, 2**12 + 1) ** 2
     return t, np.maximum.accumulate(-np.log(np.clip(axis.profile(t), 1e-15, 1.0)))
 
 
 def level_edges(axis: Axis, width: float, step: float) -> Floats:
-    """Where log k has fallen by a multiple of `step`, roughly: these cells are only labels."""
+    """Points where log k has fallen by about a multiple of `step`: these cells are only labels."""
     t, fall = falls(axis, width)
     inner = np.interp(np.arange(step, fall[-1], step), fall, t)
     return np.unique(np.concatenate([[0.0], inner[inner < width], [width]]))

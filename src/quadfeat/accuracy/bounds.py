@@ -1,7 +1,7 @@
 """The vocabulary of the proofs: constructions that can be certified, and bounds on cells.
 
-A construction is what a map built for one group of axes: a `Rule` of any nodes, a tensor `Grid`, a
-`Sparse` grid, a `Reweighted` grid, or a `SpectralLattice`. A proof returns a `Bound`: a step
+A construction is the result of a map for one group of axes: a `Rule` of any nodes, a tensor `Grid`,
+a `Sparse` grid, a `Reweighted` grid, or a `SpectralLattice`. A proof returns a `Bound`: a step
 function of |u|^2 that no |k - k~| of the group exceeds.
 """
 
@@ -18,7 +18,7 @@ from ..rules.rule import Axis, Rule
 
 
 class Provable(Protocol):
-    """What the bounds for any rule need to know of a kernel."""
+    """The methods of a kernel that bounds for any rule need."""
 
     def at(self, gaps: Floats) -> Floats:
         """k at the rows of gaps (n, d): (n,)."""
@@ -27,7 +27,7 @@ class Provable(Protocol):
         """The one-dimensional kernels whose product k is."""
 
     def bends(self, d: int) -> Floats | None:
-        """Bounds (d,) of the second derivatives along each axis; None where none are known."""
+        """Bounds (d,) of the second derivatives along each axis, or None if unknown."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ Construction = Rule | Grid | Sparse | Reweighted | SpectralLattice
 
 
 class Bound(NamedTuple):
-    """upper[i] bounds a group's |k - k~| wherever |u|^2 <= (i + 1) * step; it never falls."""
+    """upper[i] bounds a group's |k - k~| wherever |u|^2 <= (i + 1) * step; it never decreases."""
 
     step: float
     upper: Floats
@@ -107,6 +107,6 @@ class Cells(NamedTuple):
 
 
 def padded(worst: Floats, cells: int) -> Floats:
-    """The largest error up to each cell, (cells,): never falling, and constant beyond the last."""
+    """The largest error up to each cell, (cells,): non-decreasing, and constant beyond the last."""
     upper = np.maximum.accumulate(worst[:cells]) * (1 + 1e-13)
     return np.concatenate([upper, np.full(max(0, cells - len(upper)), upper[-1])])

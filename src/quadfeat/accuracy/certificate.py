@@ -1,10 +1,10 @@
 """Certificates: sup |k - k~| / k(0) over a region is at most `value`, proven for the rule at hand.
 
 Every group of axes gets the bound of its construction: `tensor_grid`, `sparse_grid`, `covering` or
-`taylor`; a reweighted grid also that of its grid plus the mass that was moved. The groups' bounds
-are added up under the one region that all groups share (`_sum_over_groups`). A certificate is of
-the rule in exact arithmetic, plus `ROUNDING` for evaluating it in double precision; single
-precision adds some 1e-7 more.
+`taylor`; a reweighted grid also the bound of its grid plus the mass that was moved. The groups'
+bounds are added up under the one region that all groups share (`_sum_over_groups`). A certificate
+holds for the rule in exact arithmetic, plus `ROUNDING` for double precision; single precision adds
+about 1e-7 more.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from .taylor import taylor_bound
 from .tensor_grid import equispaced_grid_bound, grid_bound
 from .theory import polynomially_exact
 
-_LONG = 1024  # nodes of an axis, beyond which its cells take seconds
+_LONG = 1024  # with more nodes the cells of an axis take seconds
 
 
 def certify(
@@ -58,7 +58,7 @@ def certify(
     kernel : Kernel, resolved
     constructions : a `Construction` for each of the kernel's groups
     region : Region
-    degree : int, the even degree the rules are exact to, to report Theorem 1's value as well
+    degree : int, the even degree to which the rules are exact, to also report Theorem 1's value
     cells : int, cells of |u|^2 for grids: more are tighter; default: by how far k falls, from 1,024
         to 2,560, and 192 where more than 8 groups differ
     budget : float, cosines that covering a group may evaluate: 2e8 take a few seconds
@@ -68,7 +68,7 @@ def certify(
     Grids: `grid_bound`. Sparse grids: `smolyak_bound`. Reweighted grids: the grid's bound plus
     sum |a - a_grid|, which is the omitted mass when weights are kept and twice that when they are
     scaled to sum to 1 again. Rules of up to three axes: `cover_bound`. Any rule: `taylor_bound`.
-    Several groups: `_sum_over_groups`. An error where none of these proves |k - k~| < k(0).
+    Several groups: `_sum_over_groups`. Raises an error if none of these proves |k - k~| < k(0).
     """
     groups = kernel.groups(len(region.box))
     if len(groups) != len(constructions):
@@ -100,7 +100,7 @@ def certify(
 
 
 def _cells_needed(kernel: Kernel, region: Region) -> int:
-    """Cells so short that k falls by about a hundredth on each."""
+    """The number of cells on which k falls by about a hundredth."""
     ends = np.diag(np.minimum(region.box, region.diameter))
     falls = -np.log(np.clip(kernel.at(ends) / kernel.at_zero(len(ends)), 1e-30, 1.0))
     return int(np.clip(96 * falls.max() + 24 * falls.sum(), 1024, 2560))
@@ -124,7 +124,7 @@ def _theorem1(
 def _group_bound(
     group: Group, construction: Construction, region: Region, cells: int, budget: float
 ) -> Bound:
-    """The bound of one group by its construction; an error where it is not below k(0)."""
+    """The bound of one group for its construction; an error if it is not below k(0)."""
     d = len(group.axes)
     step = region.diameter**2 / cells
     radii = np.sqrt(step * np.arange(1, cells + 1)) * (1 + 1e-12)
@@ -173,7 +173,7 @@ def _lattice_proof(
 def _any_rule_bound(
     kernel: Kernel, rule: Rule, region: Region, step: float, radii: Floats, budget: float | None
 ) -> Bound:
-    """Taylor's remainder, or covering within a budget of cosines where that is tighter."""
+    """Taylor's remainder, or covering within a budget of cosines if that is tighter."""
     upper, method = taylor_bound(kernel, rule, region, radii), "Taylor's remainder"
     if budget is not None and len(region.box) <= 3:
         cover = cover_bound(kernel, rule, region, budget)
@@ -183,7 +183,7 @@ def _any_rule_bound(
 
 
 def _key(group: Group, construction: Construction, region: Region) -> Any:
-    """Equal where two groups have the same bound."""
+    """A key that is equal for groups with the same bound."""
     if isinstance(construction, Rule):
         return id(construction), id(group.kernel), region
     rules = construction.levels if isinstance(construction, Sparse) else ()
@@ -226,7 +226,7 @@ def _sum_over_groups(groups: Sequence[Group], bounds: Sequence[Bound], region: R
 def _moved_mass(grid: Grid, rule: Rule) -> float:
     """sum |a - a_grid| over the nodes of the grid, mirrored nodes taken together.
 
-    Dropping a mass m and keeping the other weights moves m; scaling them up to mass 1 again 2 m.
+    Dropping a mass m and keeping the other weights moves m; scaling them to mass 1 again moves 2 m.
     """
     half = grids.fold(rule)
     grid_weights = np.ones(len(half))

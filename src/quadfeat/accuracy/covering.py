@@ -1,7 +1,7 @@
 """The bound of any rule on up to three axes: branch and bound over boxes that cover the region.
 
-On a box the error exceeds its values at the corners by at most what second derivatives allow; boxes
-that may hold more than 1.05 times the largest error seen are split.
+On a box second derivatives bound how far the error exceeds its values at the corners; boxes that
+may contain more than 1.05 times the largest error seen are split.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from ..rules.rule import Rule
 from .bounds import Provable
 from .region import Region
 
-_SMALL = 1e-13  # boxes with errors below it are not split: rounding hides them
-_OVERHEAD = 20  # cosines that cost as much as all other work at a point
+_SMALL = 1e-13  # boxes with smaller errors are not split: they are lost in rounding
+_OVERHEAD = 20  # all other work at a point costs as much as so many cosines
 
 
 def cover_bound(kernel: Provable, rule: Rule, region: Region, budget: float) -> float | None:
     """A bound within 5% of the largest error seen, or 1e-13; looser if `budget` cosines run out.
 
-    On a box of half-widths h, which no axis plane cuts, k exceeds its values at the corners by at
+    On a box of half-widths h that no axis plane cuts, k exceeds its values at the corners by at
     most sum_i H_i h_i^2 / 2, H_i a bound of its second derivative along axis i; a cosine of the
     rule by at most sum_i w_i^2 h_i^2 / 2, or 2. None where no H is known.
     """

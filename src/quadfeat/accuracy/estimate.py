@@ -23,7 +23,7 @@ NEW_ROWS = "pairs of new rows like these"
 
 
 class Pairs(NamedTuple):
-    """Rows `left[i]` and `right[i]` make pair i; `population` says what they are a sample of."""
+    """Rows `left[i]` and `right[i]` are pair i; `population` says what they are a sample of."""
 
     left: Axes
     right: Axes
@@ -51,9 +51,8 @@ def draw_pairs(n_rows: int, n_pairs: int, rng: np.random.Generator) -> Pairs:
 class Estimate:
     """Errors of random pairs, relative to k(0), with upper limits, each at the same confidence.
 
-    `rms_limit` and `quantile_limits` hold for the population. At most a share `beyond` of it errs
-    by more than `largest`. None of it errs by more than `bound`, which is proven and used for
-    `rms_limit`.
+    `rms_limit` and `quantile_limits` hold for the population. At most a share `beyond` of it has an
+    error above `largest`. No error is above `bound`, which is proven and used for `rms_limit`.
     """
 
     rms: float
@@ -130,7 +129,7 @@ def estimate(
     7 log(2/c) bound^2 / (3 (n - 1)), c = 1 - confidence, V the unbiased sample variance (Maurer
     and Pontil, 2009, theorem 4, for squares in [0, bound^2]).
     Quantiles: the order statistic whose rank a binomial variable exceeds with probability at most
-    c; no bound is needed. Vacuous (`bound`) where n is too small for either.
+    c; no bound is needed. If n is too small they are vacuous (`bound`).
     """
     size = np.sort(np.abs(np.asarray(errors, dtype=np.float64).ravel()))
     n, risk = len(size), 1.0 - confidence

@@ -1,4 +1,4 @@
-"""What is proven of a map: the certificate, and the refusal where nothing is."""
+"""The proven bound of a map: the certificate, and the error if nothing can be proven."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Certificate:
 
 
 def refuse_vacuous(value: float, d: int) -> None:
-    """An error that says what can be proven, where this is no bound below k(0)."""
+    """Raise an error that says what can be proven, if a bound is not below k(0)."""
     if not value < 1:
         raise NoCertificate(
             f"no certificate: nothing below k(0) can be proven for this map on {d} axes over this "
-            f"region; a smaller region, or more nodes, may do. What has one: DenseGrid, "
+            f"region; a smaller region, or more nodes, may help. Certificates exist for DenseGrid, "
             f"SparseGrid(weights='signed'), PolynomiallyExact and any map over a small region, and "
             f"maps of up to 3 axes per group; for this map, error(X) gives an estimate with a "
             f"confidence"

@@ -19,7 +19,7 @@ from .._typing import Axes, Floats
 
 
 class Turned(NamedTuple):
-    """A region along principal directions; if m < d, the last side is for what they all miss."""
+    """A region along principal directions; if m < d, the last side is for all other directions."""
 
     diameter: float
     box: Floats
@@ -94,7 +94,7 @@ class Region:
         if box is None and d is None:
             raise ValueError("diameter needs d, the number of columns")
         radius = inf if diameter is None else float(_lengths("diameter", diameter))
-        # Beside a ball, a box may be infinite in some directions, or in all.
+        # With a ball, a box may be infinite in some or all directions.
         widths = np.full(d, inf) if box is None else np.atleast_1d(_lengths("box", box, radius))
         if d is not None and len(widths) != d:
             raise ValueError(f"box has {len(widths)} widths and the kernel {d} columns")
@@ -104,7 +104,7 @@ class Region:
     def on(self, axes: Axes) -> Region:
         """The gaps of the region on some axes alone: the smallest ball and box of them."""
         widths = np.minimum(np.array(self.box)[axes], self.diameter)
-        # A larger region is proven too; so no axis and no ball is empty.
+        # A slightly larger region is valid too, so that no axis and no ball is empty.
         widths = np.maximum(widths, max(1e-9 * self.diameter, 1e-100))
         return Region(
             max(widths.max(), min(self.diameter, _up(np.linalg.norm(widths)))),
@@ -122,7 +122,7 @@ class Region:
         return Region(far * _UP, tuple((box * _UP).tolist()))
 
     def rounded_up(self) -> Region:
-        """A slightly larger region that others share: one width, a power of 2^(1/8)."""
+        """A slightly larger region shared with others: one width, a power of 2^(1/8)."""
         size = 2.0 ** (np.ceil(8 * np.log2([max(self.box), self.diameter])) / 8) * (1 + 1e-15)
         return Region(float(size[1]), (float(min(size)),) * len(self.box))
 
@@ -138,7 +138,7 @@ class Region:
 
 
 def _lengths(name: str, value: Any, ball: float = inf) -> npt.NDArray[np.float64]:
-    """`value` as numbers of at least 0, not huge unless within a ball; else an error saying so."""
+    """`value` as numbers of at least 0, not huge unless within a ball; else an error."""
     try:
         numbers = np.asarray(value).astype(np.float64, casting="safe")
     except (TypeError, ValueError):  # texts, complex numbers, rows of unequal length

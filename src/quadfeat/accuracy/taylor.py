@@ -54,7 +54,7 @@ def taylor_bound(kernel: Provable, rule: Rule, region: Region, radii: Floats) ->
         largest = float(np.linalg.eigvalsh(spread)[-1])
         remainder = (exact + largest * (1 + 1e-9)) / factorial(s) * radii**s
         best = np.minimum(best, misfit + remainder)
-        if s > 2 and comb(d + s - 1, s) * len(rule) > 2**18:  # some 10 ms
+        if s > 2 and comb(d + s - 1, s) * len(rule) > 2**18:  # about 10 ms
             break
         misfit = misfit + _moment_gap(moments, rule, s) / factorial(s) * radii**s
     return np.asarray(np.maximum.accumulate(best) * (1 + 1e-12))

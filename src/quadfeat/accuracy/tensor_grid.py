@@ -1,8 +1,8 @@
 """The bound of a tensor grid: its axes' errors, enclosed cell by cell, and combined.
 
 The error of a product of two grids is bilinear in their errors, so it is largest at a corner of
-what is known of the two (`_combine`). Axes are combined one after another, on cells of |u|^2, which
-know the ball, or on cells of equal k, which do not; the smaller bound counts.
+their enclosures (`_combine`). Axes are combined one after another, on cells of |u|^2, which respect
+the ball, or on cells of equal k, which do not; the smaller bound is used.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def _combine(a: Cells, b: Cells, cells: int, ball: bool) -> Cells:
     e = k_a k_b - q_a q_b = k_a e_b + e_a k_b - e_a e_b is bilinear in (e_a, e_b), so it is largest
     at a corner of each quadrant; where the errors are as large as k, e = k_a e_b + e_a q_b with
     |q_b| <= its mass is better. This is the radial recursion
-    E_j(r) = sup_t k(t) E_(j-1)(sqrt(r^2 - t^2)) + |e(t)|, with signs, and without taking q_b for 1.
-    If cells are of |u|^2 (`ball`), cells i and j meet in the cells i + j and i + j + 1, and those
-    beyond the ball are dropped. Otherwise cells are labels: i and j meet in i + j, and the last
-    cell holds all that would come after it.
+    E_j(r) = sup_t k(t) E_(j-1)(sqrt(r^2 - t^2)) + |e(t)|, with signs, and without replacing q_b by
+    1. If cells are of |u|^2 (`ball`), cells i and j meet in the cells i + j and i + j + 1, and
+    those beyond the ball are dropped. Otherwise cells are labels: i and j meet in i + j, and the
+    last cell also holds all later ones.
     """
     size = min(cells, len(a.high) + len(b.high) - (not ball))
     high, low = np.zeros(size), np.zeros(size)
@@ -85,8 +85,8 @@ def grid_bound(
 ) -> Floats:
     """The bound of a tensor grid, (cells,), for |u|^2 up to each multiple of `step`.
 
-    Cells of |u|^2 know the ball, but kernels other than the Gaussian vary on them. Cells of equal k
-    do not know the ball; they are tighter where the largest error is inside it.
+    Cells of |u|^2 respect the ball, but kernels other than the Gaussian vary on them. Cells of
+    equal k ignore the ball; they are tighter if the largest error is inside it.
     """
     widths = np.array(region.box)
     edges = [square_edges(width, step, cells) for width in widths]

@@ -1,8 +1,8 @@
-"""The paper's theorems and corollaries as functions, and the rates it compares with.
+"""The paper's theorems and corollaries as functions, and the rates it compares them with.
 
 These bounds hold before any rule is built: error from degree or level, and samples D(eps) from an
-error eps. Each docstring says under which conditions, where the printed proof needs repair, and
-where the bound is vacuous.
+error eps. Each docstring gives the conditions, the repairs of the printed proof, and where the
+bound is vacuous.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ def sparse_grid(
     A >= 24 e b^2 M^2: otherwise inf. Vacuous for all but tiny regions: A >= 66 for b M = 1.
 
     The printed proof steps from (e b^2 u^2)^(c-1) to (e b^2 u^2)^c, c = 2^(m-1), which needs
-    e b^2 u^2 >= 1, and from 2c-1 to c, which needs the opposite. What the step claims holds
-    nevertheless: the Gauss remainder gives |k - G^L| <= (e b^2 u^2 / 2L)^L, and with |k - G| <= 2
-    the difference of two levels is at most 3 (e b^2 u^2 / 2c)^c for every u. `sharp` keeps that
-    constant: 2^d (3 e b^2 M^2 / A)^A where A >= 6 e b^2 M^2. Dao, De Sa, Re (2017).
+    e b^2 u^2 >= 1, and from 2c-1 to c, which needs the opposite. The claim of the step still holds:
+    the Gauss remainder gives |k - G^L| <= (e b^2 u^2 / 2L)^L, and with |k - G| <= 2 the difference
+    of two levels is at most 3 (e b^2 u^2 / 2c)^c for every u. `sharp` keeps that constant: 2^d (3 e
+    b^2 M^2 / A)^A where A >= 6 e b^2 M^2. Dao, De Sa, Re (2017).
     """
     check_count("level", level, minimum=0, maximum=10**100)
     check_count("d", d, maximum=_MOST)
@@ -104,7 +104,7 @@ def polynomially_exact_samples(
 ) -> Complexity:
     """D(eps) <= beta 2^d max(exp(e^(2 gamma + 1) b^2 M^2), (3 / eps)^(1 / gamma)), any gamma > 0.
 
-    For rules that meet a degree R with beta C(d + R, d) nodes. The formula forgets that R is even;
+    For rules that meet a degree R with beta C(d + R, d) nodes. The formula ignores that R is even;
     `counted` is beta C(d + R, d) at the least even R, which may be larger for R < 8.
     """
     _check_target(eps, d=d)
@@ -177,15 +177,15 @@ def anova_samples(
 def random_fourier_samples(
     eps: float, d: int, *, second_moment: float, diameter: float, failure: float = 0.05
 ) -> float:
-    """Random Fourier features: D = O(d eps^-2 log(1 / eps)) but for a chance of `failure`.
+    """Random Fourier features: D = O(d eps^-2 log(1 / eps)) except with probability `failure`.
 
     P(sup error >= eps) <= c (s M / eps)^p exp(-D eps^2 / (4 (d + 2))), p = 2d / (d + 2),
     c = 2^((9d + 4) / (d + 2)) < 2^9, s^2 = E|w|^2 (`second_moment`; d b^2 when normal). Any
     spectrum with a second moment; D counts frequencies. Vacuous where D eps^2 is below
     4 (d + 2) log(c (s M / eps)^p).
 
-    Rahimi and Recht (2007), claim 1, print 2^8 and p = 2. Their proof takes the gradient of k~ at
-    the worst u, which depends on the draw, for unbiased; this one does not.
+    Rahimi and Recht (2007), claim 1, print 2^8 and p = 2. Their proof assumes that the gradient of
+    k~ at the worst u, which depends on the draw, is unbiased; this one does not.
     """
     _check_target(eps, d=d)
     _check_spread(_SQUARABLE, eps=eps)
@@ -246,10 +246,10 @@ def anova_random_samples(
 def quasi_monte_carlo_samples(eps: float, d: int) -> float:
     """The D at which log(D)^d / D, the rate of Yang et al. (2014), has fallen to eps.
 
-    As Dao, De Sa, Re (2017) quote it: a rate, not a bound, so its constant is set to 1. (Koksma and
-    Hlawka's bound has the variation of the integrand for one, which for cosines over all
-    frequencies is infinite; Yang et al. bound an average over a box of u instead.) It rises until
-    D = e^d, so it says nothing before.
+    As Dao, De Sa, Re (2017) quote it: a rate, not a bound, so its constant is set to 1. (In Koksma
+    and Hlawka's bound it is the variation of the integrand, which for cosines over all frequencies
+    is infinite; Yang et al. bound an average over a box of u instead.) It rises until D = e^d, so
+    it says nothing before.
     """
     _check_target(eps, d=d)
     low = float(d)

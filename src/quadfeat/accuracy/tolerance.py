@@ -1,6 +1,6 @@
-"""The smallest tensor grid that is certified to meet a tolerance.
+"""The smallest tensor grid with a certified error within a tolerance.
 
-Lower limits on the nodes per axis come from errors that are seen; the answer is always a grid whose
+Observed errors give lower limits on the nodes per axis; the result is always a grid whose
 certificate (`certificate.certify`) is at most the tolerance.
 """
 
@@ -20,7 +20,7 @@ from . import certificate
 from .bounds import Grid
 from .region import Region
 
-_MANY = 512  # grids, at most, that are tried to find a smaller one
+_MANY = 512  # most grids to try for a smaller one
 
 
 class GridSearch:
@@ -30,7 +30,7 @@ class GridSearch:
     ----------
     kernel : Kernel, resolved
     region : Region, where the error is bounded
-    reaches : (d,), the gap on each axis that the one-dimensional rules are tuned for
+    reaches : (d,), the gap on each axis for which the one-dimensional rules are chosen
     """
 
     def __init__(self, kernel: Kernel, region: Region, reaches: Floats) -> None:
@@ -47,7 +47,8 @@ class GridSearch:
             ]
             for column in range(len(reaches))
         ]
-        # If all axes are equal, grids that differ by an exchange of axes are tried once.
+        # If all axes are equal, only one of the grids that differ by a permutation of axes is
+        # tried.
         self._alike = len(self._groups) == 1 and (
             len({*map(id, self._axes[0])}) == len({*reaches}) == len({*region.box}) == 1
         )
@@ -56,12 +57,12 @@ class GridSearch:
         self._certified: dict[tuple[int, ...], float] = {}
 
     def fewest(self, tol: float, *, limit: float = np.inf) -> tuple[int, ...] | None:
-        """Nodes per axis of the smallest grid certified to err by at most `tol` of k(0).
+        """Nodes per axis of the smallest grid with a certified error of at most `tol` of k(0).
 
-        Rows that differ on one axis alone see that axis' error, so every axis needs enough nodes
-        for an error of `tol` on it alone. If these are not enough, all axes have to meet a smaller
-        error until the certificate is at most `tol`, and then grids between the two are tried,
-        small ones first. None beyond `limit` columns or `MOST_NODES` nodes.
+        Rows that differ on one axis only have that axis' error, so every axis needs enough nodes
+        for an error of `tol`. If these are not enough, the error of all axes is lowered until the
+        certificate is at most `tol`; then grids between the two are tried, small ones first. None
+        above `limit` columns or `MOST_NODES` nodes.
         """
         level, low, high = tol, None, (first := self._least(tol, limit))
         while high is not None and (value := self.certified(high)) > tol:
@@ -76,9 +77,9 @@ class GridSearch:
         return tuple(high.tolist()) if columns_of(self._groups, high) <= limit else None
 
     def _between(self, first: Axes, low: Axes, high: Axes, tol: float) -> Axes:
-        """The smallest grid found between one that fails and one that is certified.
+        """The smallest grid between one that fails and one that is certified.
 
-        Errors need not fall with every node (even and odd rules differ), so the last steps try
+        Errors need not decrease with every node (even and odd rules differ), so the last steps try
         all grids from `first` on.
         """
         while (high - low).max() > 1:
@@ -147,7 +148,7 @@ class GridSearch:
         ]
 
     def _least(self, tol: float, limit: float) -> Axes | None:
-        """The fewest nodes on each axis by its own error; None if these are already too many."""
+        """The fewest nodes on each axis for its error; None if these are already too many."""
         counts = np.ones(len(self._terms), dtype=np.intp)
         for column, terms in enumerate(self._terms):
             low, high = 0, 1

@@ -1,4 +1,4 @@
-"""What a model is compared with: linear models, gradient boosting and the maps of scikit-learn."""
+"""Models to compare with: linear models, gradient boosting and the maps of scikit-learn."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from ..data.frame import Column, Frame, frame
 from ..kernels.stationary import Gaussian
 from .predictions import predictions
 
-_BINS = 254  # categories of a column that gradient boosting takes
+_BINS = 254  # most categories of a column for gradient boosting
 _ONE_HOT = 30
-_SMALL = 10_000  # rows below which threads cost more than they bring
+_SMALL = 10_000  # with fewer rows threads cost more than they gain
 _MEDIAN_ROWS = 2000  # for the scale of a kernel map
-_FACTORS = (0.25, 1.0, 4.0)  # of its gamma
+_FACTORS = (0.25, 1.0, 4.0)  # factors of its gamma
 _PENALTIES = np.logspace(-6, 2, 9)
 MEAN, LINEAR, BOOSTING = "the mean", "linear model", "gradient boosting"
 MAJORITY = "most frequent class"
 
 
 def _threads(n_rows: int) -> Any:
-    """One thread for few rows: threads of gradient boosting take longer to meet than to work."""
+    """One thread for few rows: threads of gradient boosting then wait longer than they work."""
     return threadpool_limits(1 if n_rows < _SMALL else None)
 
 
@@ -45,7 +45,7 @@ def _threads(n_rows: int) -> Any:
 class Fitted:
     """A fitted model and the encoding of its rows; calling it predicts, or gives shares (n, k).
 
-    `threaded` says that few rows are predicted on one thread.
+    `threaded`: few rows are predicted on one thread.
     """
 
     model: Any
@@ -94,12 +94,12 @@ def boosting(X: Any, y: Any, weight: Any, *, classes: bool) -> Fitted | None:
 
 
 def has_lightgbm() -> bool:
-    """Whether LightGBM is installed; it is no dependency."""
+    """Whether LightGBM is installed; it is not a dependency."""
     return find_spec("lightgbm") is not None
 
 
 def lightgbm(X: Any, y: Any, weight: Any, *, classes: bool) -> Fitted | None:
-    """LightGBM as it comes, with the columns that `boosting` gets; None for sparse rows."""
+    """LightGBM at its defaults, on the columns of `boosting`; None for sparse rows."""
     import lightgbm as package
 
     if sparse.issparse(X):
@@ -115,8 +115,8 @@ def lightgbm(X: Any, y: Any, weight: Any, *, classes: bool) -> Fitted | None:
 def kernel_map(kind: Any, width: int, X: Any, y: Any, weight: Any, *, classes: bool) -> Fitted:
     """A kernel map of scikit-learn with ridge on our encoding of the columns.
 
-    The scale is the median distance times a factor; factor and penalty have the least error when
-    each row is left out.
+    The scale is the median distance times a factor; factor and penalty have the least leave-one-out
+    error.
 
     Parameters
     ----------

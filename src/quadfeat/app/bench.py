@@ -36,7 +36,7 @@ def interleave(jobs: dict[str, Job], repeats: int) -> dict[str, float]:
 
 
 def limits(work: Workload, dtype: Any, threads: int) -> dict[str, Job]:
-    """A pure write of the output, and the bare product where there is one."""
+    """A pure write of the output, and the bare product if there is one."""
     out = touched(len(work.X), work.columns, dtype)
 
     def write() -> None:
@@ -57,7 +57,7 @@ def run(quick: bool = False, progress: Callable[[str], object] | None = None) ->
     Parameters
     ----------
     quick : bool
-        A quarter of the rows and 3 rounds instead of 7: a look, not a measurement.
+        A quarter of the rows and 3 rounds instead of 7: only rough numbers.
     progress : callable or None
         Called with a line of text before each piece of work.
     """
@@ -81,7 +81,7 @@ def steps() -> int:
 
 
 def measure(name: str, dtype: Any, threads: int, repeats: int, part: float = 1.0) -> Record:
-    """One workload, with `part` of its rows."""
+    """Measure one workload on a `part` of its rows."""
     with threadpool_limits(threads):
         work = WORKLOADS[name](dtype, threads, part)
         best = interleave(work.jobs | limits(work, dtype, threads), repeats)
@@ -150,13 +150,13 @@ def claim(repeats: int = 7, n: int = 2000, threads: int = 1) -> list[Record]:
 
 _LEGEND = """
 vs peer    times faster than the usual way: RBFSampler for the dense map, the same formula in NumPy
-           for the others; vs numpy and vs torch compare with code that was tuned with care
+           for the others; vs numpy and vs torch compare with carefully tuned code
 of limit   share of the speed of the limit: the bare matrix product, or writing the output once
-must be    the least that this engine is held to"""
+must be    the required minimum for this engine"""
 
 
 def table(records: list[Record]) -> str:
-    """Speed against the peer and the limit, beside what the engine is held to; then the claim."""
+    """Speed against the peer and the limit, next to the required minimum; then the claim."""
     head = ("features", "dtype", "threads", "ms", "vs peer", "must be", "of limit", "must be",
             "limit", "vs numpy", "vs torch")  # fmt: skip
     lines: list[tuple[str, ...]] = [head]

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from ..data.column_kinds import KINDS
 
-try:  # here first: the command's other files import both
+try:  # checked here first: all files of the command import both
     import typer as typer
     from rich.console import Console as Console
     from rich.markup import escape as escape
@@ -43,7 +43,7 @@ class Loss(Enum):
     logistic = "logistic"
 
 
-# Of commands that read a file with a target.
+# Options of commands that read a file with a target.
 DataFile = Annotated[
     Path,
     typer.Argument(
@@ -67,19 +67,19 @@ Width = Annotated[
     int | None,
     typer.Option(
         help="Columns of features; by default 1024 for numbers and 512 for classes, or twice as "
-        "many where validation rows say so.",
+        "many if they predict validation rows better.",
         min=1,
         show_default=False,
     ),
 ]
-# Of commands that read a model.
+# Options of commands that read a model.
 FittedTarget = Annotated[
     str | None, typer.Option("--target", help="The column to predict; by default that of the fit.")
 ]
 Data = Annotated[
     Path, typer.Argument(help="CSV, Parquet (also a folder), NPY, NPZ, svmlight, or - to pipe.")
 ]
-# Of all commands.
+# Options of all commands.
 Out = Annotated[Path, typer.Option(help="A file that ends in .csv, .parquet or .npy.")]
 Json = Annotated[bool, typer.Option("--json", help="Print records as JSON lines instead.")]
 

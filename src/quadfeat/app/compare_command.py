@@ -60,7 +60,7 @@ def compare(
     target: Target = None,
     folds: Annotated[int, typer.Option(help="How often rows are split.", min=2)] = 5,
     rows: Annotated[
-        int, typer.Option(help="Rows of DATA that are used, at most, at random.", min=20)
+        int, typer.Option(help="The most rows of DATA to use, drawn at random.", min=20)
     ] = _ROWS,
     group: Group = None,
     by_time: Annotated[
@@ -73,7 +73,8 @@ def compare(
     only: Annotated[
         list[str] | None,
         typer.Option(
-            help="A contender beside the default; may be repeated.", autocompletion=_completed
+            help="A contender to compare with the default; may be repeated.",
+            autocompletion=_completed,
         ),
     ] = None,
     plot: Annotated[
@@ -87,8 +88,8 @@ def compare(
 ) -> None:
     """Compare models on a table: ours, scikit-learn's kernel maps, a linear model and boosting.
 
-    All learn from the same folds, encoders included. Prints scores with paired intervals, time,
-    memory, file size and a sentence of advice. Example:
+    All models use the same folds, and encoders are fitted inside them. Prints scores with paired
+    intervals, time, memory, file size and a sentence of advice. Example:
 
     quadfeat compare houses.csv --target price --plot houses.png
     """
@@ -136,7 +137,7 @@ def compare(
 
 @dataclass(frozen=True)
 class CompareOptions:
-    """What `quadfeat compare` was asked for; names as in `TrainOptions`."""
+    """The options of `quadfeat compare`; names as in `TrainOptions`."""
 
     target: str | None
     n_folds: int = 5
@@ -221,7 +222,7 @@ def _fold(block: RowBlock, train: Any, test: Any, kinds: Any, classes: bool) -> 
 def _without_dropped(
     block: RowBlock, kinds: dict[str, str] | None
 ) -> tuple[RowBlock, dict[str, str] | None]:
-    """Rows without the columns of kind "drop", which no contender may see, and the other kinds."""
+    """Rows without columns of kind "drop", which no contender may see, and the other kinds."""
     if kinds is None:
         return block, None
     less = block.without(dropped(kinds))

@@ -1,4 +1,4 @@
-"""`compare`: contenders on the same folds, scored with paired intervals, and what to make of it."""
+"""`compare`: contenders on the same folds, scored with paired intervals, and advice."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from .scores import (
     r2_parts,
 )
 
-_WORTH = 0.005  # of a score, by which a contender must be better or may be worse to be advised
-SIMPLER = ("linear model", "half the width")  # than the default, the simplest first
+_WORTH = 0.005  # of a score: advised if better by this, or simpler and at most this much worse
+SIMPLER = ("linear model", "half the width")  # simpler than the default, the simplest first
 _NAME, _DIFFERENCE = 17, 25  # widths in the table
 
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Training rows as contenders get them, and rows to predict."""
+    """Training rows and rows to predict."""
 
     train: Any
     test: RowBlock
@@ -42,9 +42,9 @@ class Fold:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What a contender did on a fold.
+    """The result of a contender on a fold.
 
-    `predicted` are numbers, or shares of `labels` (n, k); `memory` is None where not measured.
+    `predicted` are numbers, or shares of `labels` (n, k); `memory` is None if not measured.
     """
 
     predicted: Any
@@ -71,8 +71,9 @@ def run(fit: Callable[[Any], Any], fold: Fold) -> Run:
 class Marks:
     """Scores of runs on the test rows of all folds together.
 
-    R2 and accuracy are of all rows at once, R2 beside the mean of each fold's training rows. The
-    AUROC is the mean of the folds' by rows: scores of different models do not compare.
+    R2 and accuracy are computed over all rows at once, R2 relative to the mean of each fold's
+    training rows. The AUROC is the mean over folds, weighted by rows, because scores of different
+    models are not comparable.
     """
 
     def __init__(self, folds: Sequence[Fold], *, classes: bool, group: bool) -> None:
@@ -98,7 +99,7 @@ class Marks:
         return len(self._y)
 
     def of(self, runs: Sequence[Run]) -> tuple[Score, RowParts]:
-        """The score with its own interval, and what each row adds to it."""
+        """The score with its interval, and the part of each row in it."""
         if not self._classes:
             predicted = np.concatenate([each.predicted for each in runs])
             given = self._y, predicted, self._mean
@@ -120,17 +121,18 @@ class Marks:
 
 @dataclass(frozen=True)
 class Result:
-    """A contender's score, beside that of the first one, and what it cost.
+    """A contender's score, its difference from the first one's, and its cost.
 
     Parameters
     ----------
     name, what : str; ours : bool, whether it is a model of quadfeat
-    score : on the test rows of all folds; None if it did not take these rows, which `note` says
-    difference : (value, low, high), the score less that of the first contender, with its paired
+    score : on the test rows of all folds; None if it cannot use these rows, for which `note` has
+        the reason
+    difference : (value, low, high), the score minus that of the first contender, with its paired
         95% interval; None for the first
     fit_seconds : float, of one fold on average
     predict_seconds : float, for 1,000 rows
-    memory : bytes at the largest, beyond those before; None where not measured
+    memory : peak bytes beyond those before the fit; None if not measured
     size : bytes of the pickled model
     """
 
@@ -188,7 +190,7 @@ def compared(
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `quadfeat compare` found; `results` begin with quadfeat's default.
+    """The results of `quadfeat compare`; quadfeat's default comes first.
 
     `how` says how rows were split into `n_folds` folds, `n_left_out` how many rows of the file
     were not used.
@@ -205,12 +207,12 @@ class Comparison:
     seconds: float = 0.0
 
     def record(self) -> dict[str, Any]:
-        """The comparison as JSON has it, with the advice."""
+        """The comparison as a JSON record, with the advice."""
         return {**asdict(self), "advice": self.advice}
 
     @property
     def advice(self) -> str:
-        """What to use, in a sentence."""
+        """The advice, in one sentence."""
         ours, scored = self.results[0], [each for each in self.results if each.score is not None]
         assert ours.score is not None
         name = ours.score.name
@@ -238,14 +240,14 @@ class Comparison:
         return f"Keep the default, quadfeat fit: nothing here is better by {_WORTH:g} of {name}."
 
     def lines(self) -> list[str]:
-        """The comparison as a person reads it, at most 80 characters a line."""
+        """The comparison as text, at most 80 characters a line."""
         ours = self.results[0].score
         assert ours is not None
         out = [*textwrap.wrap(self.advice, 80), ""]
         rows = f"{self.n_rows:,} rows in {self.n_folds} folds {self.how}"
         out.append(f"{rows}; each is predicted by models that did not see it.")
         if self.n_left_out:
-            out.append(f"{self.n_left_out:,} more rows of the file are not used; see --rows.")
+            out.append(f"{self.n_left_out:,} more rows of the file were not used; see --rows.")
         head = f"{'against quadfeat (95%)':>{_DIFFERENCE}}"
         costs = f"{'fit':>7}{'predict':>8}{'memory':>8}{'file':>8}"
         out += ["", f"{'':<{_NAME}}{_short(ours.name):>6}{head}{costs}"]
@@ -256,13 +258,13 @@ class Comparison:
             if each.score is None:
                 out.append(f"{each.name} is left out: {each.note}")
         out.append("fit: of one fold; predict: of 1,000 rows; file: of the pickled model;")
-        out.append("memory: at the largest, beyond what was taken before" + self._unmeasured())
+        out.append("memory: peak, beyond what was used before" + self._unmeasured())
         out.append("Intervals are over rows; other training rows would move scores further.")
         return out
 
     def _unmeasured(self) -> str:
         known = any(each.memory is not None for each in self.results)
-        return "." if known else " (this system does not tell)."
+        return "." if known else " (not known on this system)."
 
 
 def _short(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What competes on a table: quadfeat's models as `fit` makes them, and those of scikit-learn."""
+"""The models that are compared on a table: quadfeat's as `fit` builds them, and scikit-learn's."""
 
 from __future__ import annotations
 
@@ -26,28 +26,29 @@ from .rows import RowBlock
 # adult: AUROC .920 in 26 s of CPU; 1024 features take twice as long. Numbers have cheaper fits, and
 # gain: 1024 instead of 512 take 3.4% off the RMSE of california_housing, and more off that of bike.
 _WIDTHS = {"classes": 512, "numbers": 1024}
-# Twice as many are taken where validation rows say so, if the products of features with themselves
-# are at most so many multiply-adds, some seconds: up to 47,000 rows of numbers, 190,000 of classes.
+# Twice as many are used if they predict validation rows better and the products of features with
+# themselves take at most so many multiply-adds (some seconds): up to 47,000 rows of numbers,
+# 190,000 of classes.
 _MOST_WORK = 2e11
 DEFAULT, HALF, TWICE = "quadfeat", "half the width", "twice the width"
-_SCALING_ROWS = 2000  # to learn from and to validate on, where scaling is chosen
+_SCALING_ROWS = 2000  # training rows and validation rows, to choose the scaling
 _SCALING_WIDTH = 128
-_MOST_MIXED = 32  # columns, at most, whose metric is learned; also without being asked
+_MOST_MIXED = 32  # most columns for learning a metric
 
 
 def default_width(*, classes: bool) -> int:
-    """Features of a model where none were asked for."""
+    """The default number of features."""
     return _WIDTHS["classes" if classes else "numbers"]
 
 
 def default_widths(n_rows: int, *, classes: bool) -> int | tuple[int, int]:
-    """The same as `KernelFeatures` takes it, for so many training rows: twice as many may do."""
+    """The default for `KernelFeatures` and this number of rows: it may choose twice as many."""
     width = default_width(classes=classes)
     return (width, 2 * width) if n_rows * (2 * width) ** 2 <= _MOST_WORK else width
 
 
 def untrained(width: Any, *, classes: bool, kernel: Kernel | None = None, **options: Any) -> Any:
-    """A model as `quadfeat fit` makes it, not fitted; `options` are those of its constructor.
+    """An unfitted model as in `quadfeat fit`; `options` are those of its constructor.
 
     `width` are the columns of its features, or several to choose among.
     """
@@ -69,7 +70,7 @@ def encoder_for(
 
 
 def is_numeric(some: RowBlock) -> bool:
-    """Whether the table is numbers without gaps, which models take as they are."""
+    """Whether the table is numbers without gaps, which models take directly."""
     return not sparse.issparse(some.X) and frame(some.X).is_numeric()
 
 
@@ -111,7 +112,7 @@ def _scaling_helps(some: RowBlock, classes: bool) -> bool:
 # --- contenders of `quadfeat compare` -------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
-    """The training rows of a fold, as contenders get them.
+    """The training rows of a fold.
 
     `encoder` is chosen once for all of our models, in `encoder_seconds`, which count for each.
     """
@@ -127,9 +128,9 @@ Fit = Callable[[TrainingRows], baselines.Fitted]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A way to fit a model: its name, what it is in a few words, and whether it is ours.
+    """A contender: its name, a few words about it, whether it is ours, and how to fit it.
 
-    `fit` raises a ValueError, which says why, for rows that it does not take.
+    `fit` raises a ValueError with the reason for rows that it cannot use.
     """
 
     name: str
@@ -139,7 +140,7 @@ class Candidate:
 
 
 def candidates(width: int, widths: Any = None) -> tuple[Candidate, ...]:
-    """All that compete; the first is what `quadfeat fit` does, with `widths` to choose among."""
+    """All contenders; the first is the model of `quadfeat fit`, with `widths` to choose among."""
     half, twice = max(1, width // 2), 2 * width
     tuned, learned, metric = Gaussian("tuned"), Gaussian("learned"), Gaussian(metric="learned")
     first = partial(_ours, widths or width)

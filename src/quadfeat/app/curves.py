@@ -1,4 +1,4 @@
-"""How the predictions of a model move along single columns, as numbers that the page draws."""
+"""The predictions of a model along single columns, as numbers for the page to draw."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _CURVES, _CURVE_ROWS, _GRID, _CATEGORIES = 6, 100, 24, 8
 def curves(
     model: Any, block: RowBlock, names: Sequence[str], predicted: Any
 ) -> tuple[tuple[dict[str, Any], ...], str]:
-    """How predictions move along the first columns of `names`, and what the values are.
+    """Predictions along the first columns of `names`, and what their values mean.
 
-    Of a model with effects the effect of the column alone, with its posterior deviation; of others
-    partial dependence (Friedman, 2001) over some rows.
+    For a model with effects, the effect of the column alone with its posterior deviation; for
+    others partial dependence (Friedman, 2001) over some rows.
     """
     classes = getattr(model, "classes_", None)
     target, label = None, "mean prediction"
@@ -60,18 +60,18 @@ def curves(
 
 @dataclass(frozen=True, eq=False)
 class _Effects:
-    """The effects of a model, by the columns of its table; `target` is that of several classes."""
+    """The effects of a model, by columns of its table; `target` is one of several classes."""
 
     model: Any
     subsets: tuple[tuple[int, ...], ...]
-    columns: list[str]  # of the table, for each that the map takes
+    columns: list[str]  # the column of the table behind each column of the map
     target: int | None
 
     @classmethod
     def of(cls, model: Any, target: int | None) -> _Effects | None:
         try:
             subsets = model.effects_.subsets
-        except ValueError:  # not on a kernel of subsets
+        except ValueError:  # the kernel has no subsets
             return None
         encoder = getattr(model, "encoder_", None)
         columns = getattr(model, "feature_names_in_", None) if encoder is None else encoder.inverse_
@@ -82,7 +82,7 @@ class _Effects:
 
     @property
     def label(self) -> str:
-        """What effects move."""
+        """The quantity that effects add up to."""
         if not hasattr(self.model, "classes_"):
             return "effect on the prediction"
         label = self.model.classes_[1 if self.target is None else self.target]
@@ -113,12 +113,12 @@ class _Effects:
 
 
 def position_of(names: Sequence[str], name: str) -> int:
-    """Where a column is; columns without names are called "column 3"."""
+    """The position of a column; columns without names are called "column 3"."""
     return names.index(name) if name in names else int(name.rpartition(" ")[2])
 
 
 def _as_drawn(column: Any) -> tuple[str, Any]:
-    """How a column is drawn, and its values: numbers, dates as days, or texts."""
+    """The kind of plot for a column, and its values: numbers, dates as days, or texts."""
     if column.kind == "date":
         return "date", column.as_number()
     if column.kind != "text":

@@ -1,4 +1,4 @@
-"""The demo: `KernelFeatures` on the digits that ship with scikit-learn, beside scikit-learn's maps.
+"""The demo: `KernelFeatures` and scikit-learn's maps on the digits that ship with scikit-learn.
 
 Two questions for each number of columns: how wrong is the kernel, and how many digits are misread?
 """
@@ -28,13 +28,13 @@ from ..maps.learned_grids import ReweightedGrid
 from ..maps.random import OrthogonalFourier, QuasiRandomFourier, RandomFourier, SphericalRadial
 
 Record = dict[str, Any]
-Maker = Callable[[Gaussian, int, int], Any]  # of a kernel, a number of columns and a seed
+Maker = Callable[[Gaussian, int, int], Any]  # takes a kernel, a number of columns and a seed
 OURS, LINEAR, EXACT = "KernelFeatures", "linear model", "exact kernel"
 RBF_SAMPLER, NYSTROEM = "RBFSampler (sklearn)", "Nystroem (sklearn)"
 PEERS = (RBF_SAMPLER, "OrthogonalFourier", NYSTROEM)
 WIDTHS = (16, 32, 64, 128, 256)
 EVERY_WIDTH = (64, 256, 1024)
-_SPLITS = 3  # into training and test images; errors are means over these
+_SPLITS = 3  # training and test images; errors are means over these
 MAPS: dict[str, Maker] = {
     RBF_SAMPLER: lambda k, p, s: RBFSampler(gamma=k.gamma, n_components=p, random_state=s),
     NYSTROEM: lambda k, p, s: Nystroem(gamma=k.gamma, n_components=p, random_state=s),
@@ -72,13 +72,13 @@ def run(*, every: bool = False) -> Iterator[Record]:
 
 
 def _mean(runs: list[dict[str, float]]) -> Record:
-    """The mean of each number, the columns as a whole number."""
+    """The mean of each number; columns stay a whole number."""
     means: Record = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
     return {**means, "columns": round(means["columns"])}
 
 
 class Digits(NamedTuple):
-    """A split into training and test images, the kernel, and its exact matrix of the latter."""
+    """Training and test images, the kernel, and its exact matrix on the test images."""
 
     X_train: Floats
     X_test: Floats
@@ -121,7 +121,7 @@ class Digits(NamedTuple):
         """Errors, accuracy and times of one fit."""
         features = MAPS[name](self.kernel, width, self.seed)
         with warnings.catch_warnings():
-            # Of maps too narrow to be exact to their degree.
+            # From maps too narrow to be exact to their degree.
             warnings.simplefilter("ignore", UserWarning)
             start = time.perf_counter()
             features.fit(self.X_train)

@@ -1,4 +1,4 @@
-"""What the demo tells: two sentences, a small table and a picture, all from its records."""
+"""The output of the demo: two sentences, a small table and a picture, from its records."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NAMES = {
 
 
 def show(out: Path, *, every: bool, as_json: bool) -> None:
-    """Run the demo, write picture and records to the folder `out`, and print what was found."""
+    """Run the demo, write picture and records to the folder `out`, and print the results."""
     make_folder(out)
     console = Console(stderr=as_json)
     records = []
@@ -55,7 +55,7 @@ def show(out: Path, *, every: bool, as_json: bool) -> None:
 
 
 def sentences(records: list[Record]) -> tuple[str, str]:
-    """How much less the kernel errs, and how many fewer digits are misread, than by RBFSampler."""
+    """Two sentences: kernel error and misread digits, relative to RBFSampler."""
     at, width = _by_map(records), WIDTHS[-1]
     less = at[RBF_SAMPLER][width]["rms"] / at[OURS][width]["rms"]
     fewer = _misread(at[RBF_SAMPLER][width]) / _misread(at[OURS][width])

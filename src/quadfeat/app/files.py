@@ -1,4 +1,4 @@
-"""Fits, predictions and features of files, block by block: the work behind the command."""
+"""Fits, predictions and features of files, block by block, for the command."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def fit_map(
             features.fit(distinct_rows(builder.summary(data.name).drawn.X))
     except NeedsEncoding as error:
         raise ValueError(
-            f"{error}; --map-only takes columns of numbers: leave the others out, or fit a model, "
-            f"which encodes them, by --target"
+            f"{error}; --map-only takes columns of numbers: leave the others out, or fit a model "
+            f"with --target, which encodes them"
         ) from None
     if data.columns is not None:
         features.feature_names_in_ = np.array(data.columns, dtype=object)
@@ -54,10 +54,10 @@ def predict_file(model: Any, path: Path, out: Path, *, probabilities: bool, std:
     """Write the predictions of a model for every row of a file; return the number of rows."""
     if isinstance(model, FeatureMap | Kernel):
         raise ValueError(
-            f"a {type(model).__name__} predicts nothing; give a model fitted to a target"
+            f"a {type(model).__name__} makes no predictions; give a model fitted to a target"
         )
     if probabilities and std:
-        raise ValueError("probabilities have no deviations; ask for --proba or for --std")
+        raise ValueError("probabilities have no deviations; use either --proba or --std")
     if probabilities:
         if not hasattr(model, "predict_proba"):
             raise ValueError("this model has no probabilities; logistic and ridge classifiers have")

@@ -1,4 +1,4 @@
-"""Folds: every row, or every later one, is predicted once by models that have not seen it."""
+"""Folds: every row, or every later one, is predicted once by a model that has not seen it."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ Masks = list[tuple[Any, Any]]  # training rows and test rows of each fold, (n,) 
 
 
 def random_folds(block: RowBlock, n_folds: int, *, classes: bool) -> Masks:
-    """Rows at random; with classes, as many of each class in every fold as can be."""
+    """Random rows; classes are spread over folds as evenly as possible."""
     n = len(block)
     if n < 2 * n_folds:
         raise ValueError(f"{n} rows are too few for --folds {n_folds}; give at least {2 * n_folds}")
     kind: Any = StratifiedKFold if classes else KFold
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of classes with fewer rows than folds
+        warnings.simplefilter("ignore")  # about classes with fewer rows than folds
         try:
             splits = list(kind(n_folds, shuffle=True, random_state=0).split(np.empty(n), block.y))
-        except ValueError:  # all classes have fewer
+        except ValueError:  # all classes have fewer rows
             splits = list(KFold(n_folds, shuffle=True, random_state=0).split(np.empty(n)))
     return [(_mask(train, n), _mask(test, n)) for train, test in splits]
 
 
 def group_folds(block: RowBlock, n_folds: int, name: str) -> Masks:
-    """Whole groups, large ones first, each to the fold that has the fewest rows."""
+    """Whole groups, large ones first, each put into the fold with the fewest rows."""
     codes = np.unique(block.key.astype(str), return_inverse=True)[1]
     sizes = np.bincount(codes)
     if len(sizes) < n_folds:
@@ -49,7 +49,7 @@ def group_folds(block: RowBlock, n_folds: int, name: str) -> Masks:
 
 
 def time_folds(block: RowBlock, n_folds: int, name: str) -> Masks:
-    """Models learn from the past: of n_folds + 1 spans of time, each but the first is predicted."""
+    """Time is cut into n_folds + 1 spans; each but the first is predicted from those before it."""
     times = checked_times([block.key], name)
     limits = np.quantile(times, np.arange(1, n_folds + 1) / (n_folds + 1))
     span = np.searchsorted(np.unique(limits), times, side="left")

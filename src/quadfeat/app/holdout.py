@@ -1,4 +1,4 @@
-"""Which rows are held out: a fifth at random, whole groups, the last in time, or another file."""
+"""The choice of held-out rows: a fifth at random, whole groups, the last in time, or a file."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..data.sampling import row_keys
 from .rows import RowBlock, RowStream, open_rows
 
 _SHARE = 0.2
-_MOST = 50_000  # rows held out, at most, where they are taken at random
+_MOST = 50_000  # most rows held out at random
 
 
 @dataclass(frozen=True, eq=False)
 class HoldOut:
     """Functions that read the training rows and the held-out rows, and how they were split.
 
-    `outside` says that the held-out rows are of another file.
+    `outside`: the held-out rows come from another file.
     """
 
     train: Callable[[], Iterator[RowBlock]]
@@ -34,7 +34,7 @@ class HoldOut:
 def hold_out(
     stream: RowStream, test: Path | None, group: str | None, time: str | None, target: str | None
 ) -> HoldOut:
-    """The split that was asked for; a fifth of the rows at random where none was."""
+    """The requested split; by default a fifth of the rows at random."""
     asked = [name for name, value in (("test", test), ("group", group), ("time", time)) if value]
     if len(asked) > 1:
         raise ValueError(f"--{asked[0]} and --{asked[1]} both say which rows to hold out; give one")
@@ -42,8 +42,8 @@ def hold_out(
     if test is not None:
         if test.resolve() == Path(stream.name).resolve():
             raise ValueError(
-                f"--test {test} is the file that is learned from; leave --test out, and a fifth of "
-                f"its rows is held out"
+                f"--test {test} is the training file; leave --test out to hold out a fifth of its "
+                f"rows"
             )
         other = open_rows(test, target)
         missing = [name for name in stream.columns or () if name not in (other.columns or ())]
@@ -62,7 +62,7 @@ def hold_out(
         chosen, how = _at_random(n)
     count = sum(int((~chosen(block, row)).sum()) for block, row in _numbered(stream))
     if count in (0, n):
-        raise ValueError(f"{stream.name}: no row is left to learn from or to hold out; give --test")
+        raise ValueError(f"{stream.name}: no row is left for training or for testing; give --test")
 
     def others(block: RowBlock, row: int) -> Any:
         return ~chosen(block, row)
@@ -81,9 +81,9 @@ Chosen = Callable[[RowBlock, int], Any]
 
 
 def _at_random(n: int) -> tuple[Chosen, str]:
-    """By a hash of the row's number, so that every pass holds out the same rows."""
+    """Uses a hash of the row number, so that every pass holds out the same rows."""
     share = min(_SHARE, _MOST / n)
-    if n <= 10_000:  # exactly a fifth, so that few rows are not split badly
+    if n <= 10_000:  # exactly a fifth, to split few rows well
         order = np.random.default_rng(0).permutation(n)
         mask = np.zeros(n, dtype=bool)
         mask[order[: max(1, round(share * n))]] = True
@@ -133,7 +133,7 @@ def _of_time(stream: RowStream, name: str) -> tuple[Chosen, str]:
 
 
 def checked_times(parts: Sequence[Any], name: str) -> Any:
-    """All times, (n,); a ValueError if they are no numbers or have gaps."""
+    """All times, (n,); a ValueError if they are not numbers or have gaps."""
     if any(part.dtype.kind not in "fiu" for part in parts):
         raise ValueError(f"--time {name} holds text; name a column of dates or numbers")
     times = np.concatenate(parts)

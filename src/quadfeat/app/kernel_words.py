@@ -1,4 +1,4 @@
-"""Kernels as a person says them, and their length scales."""
+"""Kernels in words, and their length scales."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SIZES = ("", "column", "pair", "triple")
 
 
 def in_words(kernel: Kernel) -> str:
-    """A kernel in a line, with at most one number.
+    """A kernel in one line of words, with at most one number.
 
     >>> from quadfeat import Anova, Gaussian, Matern
     >>> in_words(Gaussian(gamma=0.5))
@@ -63,7 +63,7 @@ def _sum_of_subsets(kernel: Any) -> str:
 
 
 def length_scales(kernel: Kernel, names: Sequence[str]) -> list[tuple[str, float]]:
-    """(column, length scale) from short to long; empty if the kernel has not one per column.
+    """(column, length scale) from short to long; empty unless the kernel has one per column.
 
     >>> from quadfeat import Gaussian
     >>> length_scales(Gaussian(gamma=[0.125, 0.5]), ["a", "b"])
@@ -77,6 +77,6 @@ def length_scales(kernel: Kernel, names: Sequence[str]) -> list[tuple[str, float
 
 
 def _lengths(kernel: GammaKernel) -> Any:
-    """Length scales (d,), as `with_lengths` has them: |u|^2 / 2 in them is gamma |u|^2."""
+    """Length scales (d,) as in `with_lengths`: |u|^2 / 2 in their units is gamma |u|^2."""
     gamma = np.atleast_1d(np.asarray(kernel.gamma, dtype=np.float64))
     return 1 / gamma if kernel.linear else 1 / np.sqrt(2 * gamma)

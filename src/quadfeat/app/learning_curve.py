@@ -1,4 +1,4 @@
-"""Score against rows and against columns of features: whether more of them would help."""
+"""Score against rows and against columns of features: would more of them help?"""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .predictions import encoded_rows, predictions
 from .rows import RowBlock
 from .scores import Score
 
-_MOST_ROWS = 8000  # of a refit
+_MOST_ROWS = 8000  # rows of a refit
 _FEWEST = 50
-_SECONDS = 15.0  # refits that would end later are left out
+_SECONDS = 15.0  # refits that would end later are skipped
 _FEWEST_COLUMNS = 8
 
 
@@ -26,8 +26,8 @@ def learning_curve(
 ) -> tuple[tuple[int, float], ...]:
     """(rows, score on the held-out rows) of refits on fewer rows, few rows first.
 
-    Encoder, kernel and kind of map are those of the model; what is fitted again is the map, the
-    penalty and the coefficients. So small refits look slightly better than fits from scratch.
+    Encoder, kernel and kind of map are kept from the model; the map, the penalty and the
+    coefficients are refitted. So small refits look slightly better than fits from scratch.
 
     Parameters
     ----------
@@ -48,9 +48,10 @@ def width_curve(
 ) -> tuple[tuple[int, float], ...]:
     """(columns of features, score on the held-out rows) of refits on the same rows, few first.
 
-    As many columns as the model has are the last but one, if time allows, and twice as many the
-    last. Encoder and kernel are those of the model; all refits learn from the same rows, at most
-    8,000, so that only their columns differ. Empty for a map whose columns are not a parameter.
+    The last but one refit has as many columns as the model, if time allows, and the last one twice
+    as many. Encoder and kernel are kept from the model; all refits use the same rows, at most
+    8,000, so that only their columns differ. Empty for a map without a parameter for the number of
+    columns.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ def width_curve(
 
 
 def _some(train: RowBlock, size: int) -> RowBlock:
-    """So many rows at random, more of them with those of fewer."""
+    """This number of random rows; larger samples contain the smaller ones."""
     chosen = np.zeros(len(train), dtype=bool)
     chosen[np.random.default_rng(0).permutation(len(train))[:size]] = True
     return train.at(chosen)
@@ -78,7 +79,7 @@ def _scored(
     score: Callable[[Any], Score],
     fits: Sequence[tuple[int, Callable[[], Any]]],
 ) -> tuple[tuple[int, float], ...]:
-    """(size, score) of refits, as many as there is time for; sizes double."""
+    """(size, score) of refits with doubling sizes, as many as time allows."""
     began = time.perf_counter()
     points: list[tuple[int, float]] = []
     X_test = encoded_rows(model, test.X)
@@ -89,13 +90,13 @@ def _scored(
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 points.append((size, score(predictions(fit(), X_test)).value))
-        except ValueError:  # of a map that refuses few rows, or of rows without some class
+        except ValueError:  # the map needs more rows, or a class is missing
             continue
     return tuple(points)
 
 
 def _refit(model: Any, some: RowBlock, width: int | None = None) -> Any:
-    """The model with its encoder and kernel, and the kind of its map or another width."""
+    """A refit with the model's encoder, kernel and kind of map, or another width."""
     if hasattr(model, "classes_") and len(np.unique(some.y)) < len(model.classes_):
         raise ValueError("rows of some class are missing")
     fitted = getattr(model.features_, "map_", model.features_)
@@ -111,7 +112,7 @@ def _refit(model: Any, some: RowBlock, width: int | None = None) -> Any:
 
 
 def gain(points: tuple[tuple[int, float], ...], n_train: int, score: float) -> float | None:
-    """How much the score rose by the last doubling of the rows; None if not known."""
+    """The rise of the score in the last doubling; None if not known."""
     if not points or points[-1][0] >= n_train:
         return None
     return float((score - points[-1][1]) / np.log2(n_train / points[-1][0]))

@@ -46,7 +46,7 @@ from .rows import local_file
 from .tables import show_record
 from .training import TrainOptions, train
 
-_MAP_WIDTH = 512  # of `fit --map-only`
+_MAP_WIDTH = 512  # columns of `fit --map-only`
 
 
 def main() -> None:
@@ -102,7 +102,7 @@ def demo(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """See on scikit-learn's digits what a column is worth, here and in RBFSampler and Nystroem."""
+    """Compare quadfeat with RBFSampler and Nystroem on scikit-learn's digits."""
     demo_story.show(out, every=every, as_json=as_json)
 
 
@@ -114,7 +114,7 @@ def fit(
         Path | None, typer.Option("--out", "-o", help="File for the model; by default DATA.qf.")
     ] = None,
     test: Annotated[
-        Path | None, typer.Option(help="File to score on; else a fifth of DATA.")
+        Path | None, typer.Option(help="File to score on; by default a fifth of DATA.")
     ] = None,
     group: Group = None,
     by_time: Annotated[
@@ -133,15 +133,15 @@ def fit(
     ] = None,
     map_only: Annotated[bool, typer.Option(help="Fit a feature map, without a target.")] = False,
     report: Annotated[
-        bool, typer.Option(help="Write a page beside the model; --no-report saves some seconds.")
+        bool, typer.Option(help="Write a report beside the model; --no-report saves some seconds.")
     ] = True,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Fit a kernel machine to a table, also one larger than memory, and say how good it is.
+    """Fit a kernel machine to a table, also one larger than memory, and report its score.
 
-    Text, dates and gaps are welcome. Beside the model, a .json file holds the summary, and an .html
-    file is a page to send to a colleague. Example:
+    Columns may hold text, dates and gaps. A .json file beside the model has the summary, and an
+    .html file is a report to send to a colleague. Example:
 
     quadfeat fit houses.csv --target price
     """
@@ -194,7 +194,7 @@ def fit(
             raise typer.Exit(130) from None
     summary = replace_fields(trained.summary, data=str(data), file=str(out))
     save(trained.model, out)
-    trained.checkpoint.remove()  # only now that the model is on the disk
+    trained.checkpoint.remove()  # only now: the model is on the disk
     if report:
         summary = replace_fields(summary, page=str(out.with_suffix(".html")))
         summary, page = report_of_fit(
@@ -210,7 +210,7 @@ def fit(
 
 
 def _short(model: Any, out: Path) -> dict[str, Any]:
-    """What `fit --json` has told since its first version."""
+    """The keys that `fit --json` has printed since its first version."""
     return {
         "model": type(model).__name__,
         "features": type(model.features_.map_).__name__,
@@ -229,9 +229,9 @@ def report(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write a page on a model: its score, calibration, errors, what matters, and how to use it.
+    """Write a report about a model: score, calibration, errors, what matters, and how to use it.
 
-    Of the file that the model was fitted to, only the rows that were held out are used. Example:
+    If DATA is the file that the model was fitted to, only its held-out rows are used. Example:
 
     quadfeat report houses.qf new.csv --target price -o new.html
     """
@@ -254,7 +254,7 @@ def evaluate(
 ) -> None:
     """Print the score of a model on the rows of a file, with its 95% interval.
 
-    Of the file that the model was fitted to, only the rows that were held out are used. Example:
+    If DATA is the file that the model was fitted to, only its held-out rows are used. Example:
 
     quadfeat evaluate houses.qf new.csv
     """
@@ -306,7 +306,8 @@ def transform(
 @app.command(rich_help_panel="About quadfeat")
 def info(
     model: Annotated[
-        Path | None, typer.Argument(help="A file written by quadfeat fit; without it, versions.")
+        Path | None,
+        typer.Argument(help="A file written by quadfeat fit; without it, print versions."),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""The most memory that a piece of work took, as the system counts it."""
+"""The peak memory of a piece of work, as the system counts it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 class Peak:
-    """Bytes beyond those before the work; None where the system does not tell (only Linux does)."""
+    """Bytes beyond those before the work; None except on Linux."""
 
     bytes: int | None = None
 
@@ -20,8 +20,8 @@ class Peak:
 def peak_memory() -> Iterator[Peak]:
     """Measure the resident memory of this process at its largest, threads and buffers included.
 
-    Freed memory is given back to the system before, so that work which reuses it does not look
-    cheaper than it is.
+    Freed memory is first returned to the system, so that reusing it does not make the work look
+    cheaper.
     """
     peak = Peak()
     before = _reset()
@@ -31,8 +31,8 @@ def peak_memory() -> Iterator[Peak]:
 
 
 def _reset() -> int | None:
-    """Let the system count from here on; the bytes now, or None if it cannot."""
-    with suppress(OSError, AttributeError):  # no glibc
+    """Restart the system's count; the bytes now, or None if this is not possible."""
+    with suppress(OSError, AttributeError):  # not glibc
         ctypes.CDLL(None).malloc_trim(0)
     try:
         _RESET.write_text("5")  # resets VmHWM, see proc(5)

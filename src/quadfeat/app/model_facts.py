@@ -1,4 +1,4 @@
-"""What `quadfeat info` tells of a model's file."""
+"""What `quadfeat info` prints about a model's file."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .summary import FitSummary
 
 
 def model_facts(model: Any, path: Path) -> dict[str, Any]:
-    """The kind, columns and kernel of a model, map or kernel; its score if `fit` wrote it beside.
+    """The kind, columns and kernel of a model, map or kernel; its score if `fit` saved one.
 
-    A score is left out where the file beside is missing, or is no summary.
+    The score is left out if the .json file is missing or is not a summary.
     """
     facts: dict[str, Any] = {"file": str(path), "holds": type(model).__name__}
     if hasattr(model, "feature_names_in_"):

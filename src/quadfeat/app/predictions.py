@@ -1,4 +1,4 @@
-"""What a fitted model predicts for rows of a table."""
+"""Predictions of a fitted model for rows of a table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..data.frame import frame
 
 
 def predictions(model: Any, X: Any) -> Any:
-    """Predictions, or probabilities of classes (n, k); of a squared hinge, scores as these."""
+    """Predictions, or probabilities of classes (n, k); for a squared hinge, scores."""
     if not hasattr(model, "classes_"):
         return model.predict(X)
     if hasattr(model, "predict_proba"):
@@ -23,7 +23,7 @@ def predictions(model: Any, X: Any) -> Any:
 
 
 def encoded_rows(model: Any, X: Any) -> Any:
-    """Rows as the feature map of a model takes them."""
+    """Rows as the input of a model's feature map."""
     if hasattr(model, "encoder_"):
         return model.encoder_.encode(X)[0]
     return frame(X).numbers() if hasattr(X, "filter") else X

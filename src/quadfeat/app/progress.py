@@ -1,4 +1,4 @@
-"""The command's progress bars, and the cells of experiments that they count."""
+"""The command's progress bars, and runs of experiments with a bar."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..experiments.runner import Plan
 
 @contextmanager
 def bar(console: Console) -> Iterator[Progress]:
-    """A bar that counts steps, and is gone at the end; the fits inside have none of their own."""
+    """A bar that counts steps and disappears at the end; fits inside show no bar."""
     counted = Progress(
         BarColumn(),
         MofNCompleteColumn(),

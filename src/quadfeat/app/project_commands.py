@@ -1,4 +1,4 @@
-"""Commands on quadfeat itself: bench, reproduce; what `info` tells of the machine."""
+"""Commands about quadfeat itself: bench and reproduce, and the machine facts of `info`."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ def reproduce(
     ],
     scale: Annotated[str, typer.Option(help="small (minutes) or paper (hours).")] = "small",
     data: Annotated[
-        Path | None, typer.Option(help="Folder of data sets; else QUADFEAT_DATA.")
+        Path | None, typer.Option(help="Folder of data sets; by default QUADFEAT_DATA.")
     ] = None,
     fetch: Annotated[
-        bool, typer.Option("--fetch", help="Download MNIST where the folder lacks it.")
+        bool, typer.Option("--fetch", help="Download MNIST if the folder does not have it.")
     ] = False,
     out: Annotated[Path, typer.Option(help="Folder for the page, figures and records.")] = Path(
         "quadfeat-reproduce"
@@ -75,7 +75,7 @@ def reproduce(
 ) -> None:
     """Measure the paper's figures and claims: records, figures, verdicts and a page.
 
-    Finished cells are kept: if stopped, the same command resumes.
+    Finished cells are kept: after an interruption the same command resumes.
     """
     names = _experiments(names)
     if scale not in SCALES:

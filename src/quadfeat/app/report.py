@@ -1,4 +1,4 @@
-"""Reports: the page of a fit, and of a saved model on the rows of a file."""
+"""Reports: the page of a fit, and the page of a saved model on the rows of a file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def report_of_fit(
     test: RowBlock,
     score: Callable[[Any], Score],
 ) -> tuple[FitSummary, str]:
-    """The summary with what needs training rows, and the page.
+    """The summary completed with results that need training rows, and the page.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def report_of_fit(
     score : function of predictions for the held-out rows
     """
     curve = learning_curve(model, sample, test, summary.n_train, score)
-    usual = usual_residual(model, test)  # training rows are nearer: the map is made of some
+    usual = usual_residual(model, test)  # not training rows: the map was fitted on some of them
     widths = width_curve(model, sample, test, score)
     summary = replace(summary, learning=curve, widths=widths, usual_residual=usual)
     names = [name for name, share in summary.importances if share > 0]
@@ -47,7 +47,7 @@ def report_of_fit(
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How a model does on some rows: their number, in words, the score, and more numbers.
+    """The evaluation of a model on some rows: their description, the score, and more numbers.
 
     `fitted` is the score on the rows that `fit` held out, None if not known.
     """
@@ -58,11 +58,11 @@ class Evaluation:
     fitted: Score | None
 
     def record(self) -> dict[str, Any]:
-        """For machines."""
+        """The evaluation as a JSON record."""
         return asdict(self)
 
     def facts(self) -> dict[str, Any]:
-        """For people."""
+        """The evaluation as printed lines."""
         of_fit = {} if self.fitted in (None, self.score) else {"when fitted": str(self.fitted)}
         score = str(self.score)
         if self.score.value != self.score.value:
@@ -72,9 +72,9 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class _Asked:
-    """Rows of a file on which a model is asked about, and what `fit` knew.
+    """Rows of a file to evaluate a model on, and the summary of its fit.
 
-    `same` are the rows that `fit` held out.
+    `same`: they are the rows that `fit` held out.
     """
 
     block: RowBlock
@@ -83,7 +83,7 @@ class _Asked:
     summary: FitSummary | None
 
     def evaluation(self, score: Score, more: dict[str, float]) -> Evaluation:
-        """Of these scores; the rows that `fit` held out have the scores of `fit`."""
+        """The evaluation with these scores; for the rows that `fit` held out, with its scores."""
         fitted = None if self.summary is None else self.summary.score
         if self.same and self.summary is not None:
             score, more = self.summary.score, self.summary.more_scores
@@ -93,7 +93,7 @@ class _Asked:
 def evaluated(model: Any, file: Path, data: Path, target: str | None) -> Evaluation:
     """The score of a model that was saved as `file`, on the rows of `data`.
 
-    If `data` is what the model was fitted to, only the rows that were held out are taken.
+    If `data` is the file that the model was fitted to, only its held-out rows are used.
     """
     asked = _asked(model, file, data, target)
     predicted = predictions(model, asked.block.X)
@@ -103,7 +103,7 @@ def evaluated(model: Any, file: Path, data: Path, target: str | None) -> Evaluat
 def report_of_data(
     model: Any, file: Path, data: Path, target: str | None, command: str
 ) -> tuple[Evaluation, str]:
-    """The same, and the page."""
+    """The evaluation, and the page."""
     asked = _asked(model, file, data, target)
     summary = asked.summary
     names = [name for name, share in importances(summary, model) if share > 0]
@@ -117,11 +117,13 @@ def report_of_data(
 def _asked(model: Any, file: Path, data: Path, target: str | None) -> _Asked:
     if not isinstance(model, KernelRegressor | KernelClassifier):
         raise ValueError(
-            f"{file} holds a {type(model).__name__}, which predicts nothing; give a model that "
-            f"quadfeat fit wrote"
+            f"{file} holds a {type(model).__name__}, which makes no predictions; give a model "
+            f"written by quadfeat fit"
         )
     if getattr(model.coef_, "ndim", 1) > 1 and isinstance(model, KernelRegressor):
-        raise ValueError(f"{file} predicts several targets, and a report is on one; fit one each")
+        raise ValueError(
+            f"{file} predicts several targets, and a report is about one; fit a model for each"
+        )
     summary = _summary(file)
     target = summary.target if target is None and summary is not None else target
     block, rows, same = _rows(data, target, summary)
@@ -130,7 +132,7 @@ def _asked(model: Any, file: Path, data: Path, target: str | None) -> _Asked:
 
 
 def _summary(file: Path) -> FitSummary | None:
-    """What `fit` wrote beside the model; None if it is not there, or is something else."""
+    """The summary that `fit` wrote beside the model; None if it is missing or something else."""
     try:
         return FitSummary.read(file.with_suffix(".json"))
     except (OSError, ValueError, TypeError, KeyError):
@@ -138,7 +140,7 @@ def _summary(file: Path) -> FitSummary | None:
 
 
 def _rows(data: Path, target: str | None, summary: FitSummary | None) -> tuple[RowBlock, str, bool]:
-    """The rows to report on, in words, and whether they are those that `fit` held out."""
+    """The rows to report on, their description, and whether `fit` held them out."""
     asked = {} if summary is None else summary.split
     group, time, weight = (asked.get(name) for name in ("group", "time", "weight"))
     try:
@@ -151,8 +153,8 @@ def _rows(data: Path, target: str | None, summary: FitSummary | None) -> tuple[R
     test = asked.get("test")
     if test is not None and not Path(test).exists():
         raise ValueError(
-            f"{data} was fitted to as a whole, and its test file {test} is gone; give a file of "
-            f"other rows"
+            f"{data} was used for training completely, and its test file {test} is gone; give a "
+            f"file with other rows"
         )
     split = hold_out(stream, None if test is None else Path(test), group, time, target)
     return collected(split.test(), TEST_ROWS), _held_out(summary), True

@@ -13,7 +13,7 @@ from .report_parts import figure, paragraph, section
 from .study import Study
 from .summary import FitSummary
 
-_BAND = 1.96  # deviations: 95% of a normal distribution
+_BAND = 1.96  # standard deviations: 95% of a normal distribution
 
 
 def learning(summary: FitSummary | None) -> str:
@@ -22,12 +22,12 @@ def learning(summary: FitSummary | None) -> str:
     points = () if summary is None else summary.learning
     rise = None if summary is None else gain(points, summary.n_train, summary.score.value)
     if summary is None or rise is None:
-        why = "The score against rows was not stored by quadfeat fit, so this is not known."
+        why = "quadfeat fit did not store the score against rows, so this is not known."
         return section("rows", title, paragraph(why, "note"))
     name = summary.score.name
     text = f"{_answer(rise)}: the last doubling of the rows changed {name} by {_signed(rise)}."
     every = [*points, (summary.n_train, summary.score.value)]
-    note = "Refits keep the encoding and the kernel; small ones look slightly too good."
+    note = "Refits keep the encoding and the kernel, so small ones look slightly too good."
     parts = [paragraph(text), figure(_doublings(every, name, "training rows"))]
     return section("rows", title, *parts, paragraph(note, "note"))
 
@@ -37,21 +37,21 @@ def widths(summary: FitSummary | None) -> str:
     title = "Would more features help?"
     points = () if summary is None else summary.widths
     if summary is None or len(points) < 2:
-        why = "The score against features was not stored by quadfeat fit, so this is not known."
+        why = "quadfeat fit did not store the score against features, so this is not known."
         return section("widths", title, paragraph(why, "note"))
     name, (width, score), before = summary.score.name, points[-1], points[-2]
     rise = float((score - before[1]) / np.log2(width / before[0]))
     advice = f" Try --width {width}." * (rise > _SOME and width > summary.n_columns)
     text = f"{_answer(rise)}: {width:,} instead of {before[0]:,} changed {name} by {_signed(rise)}."
     note = (
-        "Features are the columns that the kernel is computed with. All refits learn from the same "
-        "rows, at most 8,000, with the same kernel."
+        "Features are the columns that approximate the kernel. All refits use the same rows, at "
+        "most 8,000, and the same kernel."
     )
     parts = [paragraph(text + advice), figure(_doublings(points, name, "features"))]
     return section("widths", title, *parts, paragraph(note, "note"))
 
 
-_MUCH, _SOME = 0.01, 0.003  # of a score
+_MUCH, _SOME = 0.01, 0.003  # changes of a score
 
 
 def _signed(value: float) -> str:
@@ -82,18 +82,18 @@ def _doublings(points: Sequence[tuple[int, float]], name: str, label: str) -> st
 def curves(study: Study) -> str:
     title = "How do predictions depend on the columns?"
     if not study.curves:
-        why = "Curves need a table with columns that matter, and are left out here."
+        why = "There are no curves: they need a table with columns that matter."
         return section("curves", title, paragraph(why, "note"), wide=True)
     every = [end for curve in study.curves for side in (-1, 1) for end in _ends(curve, side)]
     room = 0.06 * (max(every) - min(every)) or 0.5
     limits = (min(every) - room, max(every) + room)
     panels = "".join(_curve(curve, limits, study.curve_label) for curve in study.curves)
     note = (
-        "The effect of each column alone, which others add to; bands: 95%; all on one scale. Grey: "
-        "where the rows are."
+        "The effect of each column alone; all effects add up to the prediction. Bands: 95%; all "
+        "on one scale. Grey: where the rows are."
         if study.curve_label.startswith("effect")
-        else "Mean over rows whose column is set to each value, the others as they are (partial "
-        "dependence); all on one scale. Grey: where the rows are."
+        else "Mean prediction with this column set to each value and the others unchanged "
+        "(partial dependence); all on one scale. Grey: where the rows are."
     )
     return section("curves", title, paragraph(note, "note"), f'<div class="panels">{panels}</div>',
                     wide=True)  # fmt: skip

@@ -1,4 +1,4 @@
-"""The report of a model: one HTML page that holds everything, without scripts, to send around."""
+"""The report of a model: one self-contained HTML page without scripts, to send around."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .report_style import STYLE
 from .study import Study
 from .summary import Contender, FitSummary
 
-_CELL = 120.0  # pixels of a value in a table of rows
+_CELL = 120.0  # width in pixels of a value in a table of rows
 _LENGTHS = 20  # length scales shown, at most
 
 
@@ -27,7 +27,7 @@ def page(summary: FitSummary | None, study: Study, model: Any, command: str) -> 
 
     Parameters
     ----------
-    summary : what `quadfeat fit` found, or None if its record is not beside the model
+    summary : the results of `quadfeat fit`, or None if its record is not beside the model
     study : the model on the rows of this report
     model : fitted
     command : str, the exact command that wrote the page
@@ -62,7 +62,7 @@ def page(summary: FitSummary | None, study: Study, model: Any, command: str) -> 
 </header>
 <main>
 {"".join(sections)}</main>
-<footer><p>Written by quadfeat {escape(__version__)}. This file holds everything it shows.</p>
+<footer><p>Written by quadfeat {escape(__version__)}. This file is self-contained.</p>
 </footer>
 </body>
 </html>
@@ -70,7 +70,7 @@ def page(summary: FitSummary | None, study: Study, model: Any, command: str) -> 
 
 
 def _same_rows(summary: FitSummary | None, study: Study) -> bool:
-    """Whether the page is on the rows that `fit` held out."""
+    """Whether the page uses the rows that `fit` held out."""
     return summary is not None and study.score.value == summary.score.value
 
 
@@ -80,7 +80,7 @@ def _verdict(summary: FitSummary | None, study: Study) -> str:
     elif study.score.learned:
         text = f"The model has {study.score} on {study.rows}."
     else:
-        text = f"Nothing was learned that {study.rows} can show: {study.score}."
+        text = f"Nothing was learned: the model has {study.score} on {study.rows}."
     kind = "verdict" if study.score.learned else "verdict none"
     return paragraph(text, kind)
 
@@ -102,8 +102,8 @@ def _scores(summary: FitSummary | None, study: Study) -> str:
     title = "How good is it?"
     if summary is None:
         why = (
-            "The record of the fit is not beside the model, so the mean, a linear model and "
-            "gradient boosting are left out; quadfeat fit writes it as a .json file."
+            "The .json file of quadfeat fit is not beside the model, so the mean, a linear model "
+            "and gradient boosting are left out."
         )
         care = "If the model was fitted to these rows, its score here is too good."
         only = figure(_score_bars([Contender("this model", study.score, 0.0)]))
@@ -111,8 +111,8 @@ def _scores(summary: FitSummary | None, study: Study) -> str:
     ours = Contender("this model", summary.score, summary.fit_seconds)
     every = [ours, *summary.contenders]
     text = (
-        f"{summary.score.name} on {summary.n_test:,} rows that no model has seen "
-        f"({summary.held_out}); whiskers are 95% intervals."
+        f"{summary.score.name} on {summary.n_test:,} held-out rows ({summary.held_out}); whiskers "
+        f"are 95% intervals."
     )
     parts = [figure(_score_bars(every)), paragraph(text, "note")]
     if not _same_rows(summary, study):
@@ -139,7 +139,7 @@ def _score_bars(every: Sequence[Contender]) -> str:
 
 
 def _quality(study: Study) -> list[str]:
-    """Calibration and errors, in an order that fills two columns."""
+    """Calibration and errors, ordered to fill two columns."""
     if "bins" in study.calibration:
         return [_confusion(study.errors), _reliability(study)]
     return [*_calibration(study), _residuals(study.errors)]
@@ -150,21 +150,21 @@ def _calibration(study: Study) -> list[str]:
     points = np.array(found["points"])
     low, high = (float(e) for e in np.quantile(points, [0.003, 0.997])) if len(points) else (0, 1)
     ends = [low, high]
-    axes = Axes((low, high), (low, high), "Seen against predicted, with means of ten bins")
+    axes = Axes((low, high), (low, high), "Observed against predicted, with means of ten bins")
     axes.line(ends, ends, "rule").dots(points[:, 0], points[:, 1], "cloud", 1.8)
     axes.line(found["predicted"], found["seen"]).dots(found["predicted"], found["seen"])
     text = "Grey: rows. Line: means of ten equal bins; on the dashed line predictions are right."
-    parts = [figure(axes.svg("predicted", "seen")), paragraph(text, "note")]
+    parts = [figure(axes.svg("predicted", "observed")), paragraph(text, "note")]
     first = section("calibration", "Are predictions right on average?", *parts)
     if not found["coverage"]:
-        why = "This model has no deviations, so the coverage of intervals is left out."
+        why = "This model has no standard deviations, so there are no intervals to check."
         return [first, section("coverage", "Can its intervals be trusted?", paragraph(why, "note"))]
     levels = [level for level, _ in found["coverage"]]
     shares = [share for _, share in found["coverage"]]
     worst = max(zip(levels, shares, strict=True), key=lambda pair: abs(pair[0] - pair[1]))
     good = abs(worst[0] - worst[1]) < 0.05
     word = "Yes" if good else "Too wide" if worst[1] > worst[0] else "Too narrow"
-    text = f"{word}: intervals of {worst[0]:.0%} hold {worst[1]:.1%} of the rows."
+    text = f"{word}: {worst[0]:.0%} intervals contain {worst[1]:.1%} of the rows."
     axes = Axes((0.4, 1.0), (0.4, 1.0), "Share of rows inside against the level of intervals")
     axes.line([0.4, 1], [0.4, 1], "rule").line(levels, shares).dots(levels, shares)
     marks = [(level, f"{level:.0%}") for level in levels]
@@ -179,7 +179,7 @@ def _calibration(study: Study) -> list[str]:
 def _reliability(study: Study) -> str:
     found = study.calibration
     share, seen, low, high, count = (list(each) for each in zip(*found["bins"], strict=True))
-    title = f"Share seen against predicted probability of {found['event']}"
+    title = f"Observed share against predicted probability of {found['event']}"
     axes = Axes((0.0, 1.0), (0.0, 1.0), title)
     crowd = 0.25 * np.array(count) / max(count)
     for x, height in zip(share, crowd, strict=True):
@@ -189,7 +189,7 @@ def _reliability(study: Study) -> str:
     off = float(np.average(np.abs(np.subtract(share, seen)), weights=count))
     text = f"Probabilities are off by {off:.1%} on average."
     note = "Whiskers: 95% intervals. Grey: how many rows have this probability."
-    svg = axes.svg(f"predicted probability of {found['event']}", "share seen")
+    svg = axes.svg(f"predicted probability of {found['event']}", "observed share")
     title = "Can its probabilities be trusted?"
     return section("calibration", title, paragraph(text), figure(svg), paragraph(note, "note"))
 
@@ -200,10 +200,10 @@ def _residuals(found: dict[str, Any]) -> str:
     axes.columns(edges, counts).line([0, 0], [0, max(counts)], "rule")
     text = (
         f"Half of the rows are within {short(found['median'])}, nine in ten within "
-        f"{short(found['nine_in_ten'])}; on average seen is {short(abs(found['bias']))} "
-        f"{'above' if found['bias'] > 0 else 'below'} predicted."
+        f"{short(found['nine_in_ten'])}; on average the observed value is "
+        f"{short(abs(found['bias']))} {'above' if found['bias'] > 0 else 'below'} predicted."
     )
-    svg = axes.svg("seen minus predicted", "rows")
+    svg = axes.svg("observed minus predicted", "rows")
     return section("errors", "How far is it off?", paragraph(text), figure(svg))
 
 
@@ -220,7 +220,7 @@ def _confusion(found: dict[str, Any]) -> str:
         "errors",
         "Which classes are confused?",
         paragraph(f"{found['right']:.1%} of the rows are right.{others}"),
-        f'<div class="table"><table class="confusion"><thead><tr><th>seen \\ predicted</th>{head}'
+        f'<div class="table"><table class="confusion"><thead><tr><th>observed\\predicted</th>{head}'
         f"</tr></thead>\n{body}</table></div>",
     )
 
@@ -238,9 +238,7 @@ def _importances(summary: FitSummary | None, model: Any) -> str:
         shares,
         labels=[f"{share:.0%}" for share in shares],
     )
-    note = (
-        "How far predictions move with each column. Not causes, and shared by correlated columns."
-    )
+    note = "How much predictions change with each column; not causes. Correlated columns share it."
     return section("matters", "What matters?", figure(svg), paragraph(note, "note"))
 
 
@@ -260,12 +258,12 @@ def _unlike(summary: FitSummary | None, study: Study) -> str:
         return section("unlike", title, paragraph(found["why"], "note"))
     residual = f"residual of the feature map above {found['usual']:.2g}"
     text = (
-        f"{found['share']:.1%} of the rows are further from the training rows than 99% of the rows "
-        f"that were held out ({residual})."
+        f"{found['share']:.1%} of the rows are further from the training rows than 99% of the "
+        f"held-out rows ({residual})."
     )
     if summary is not None and _same_rows(summary, study):
-        text = f"The furthest from the training rows; 99% are nearer than these ({residual})."
-    head = [*found["names"], "seen", "predicted", "residual"]
+        text = f"The rows furthest from the training rows; 99% are nearer ({residual})."
+    head = [*found["names"], "observed", "predicted", "residual"]
     numbers = range(len(head) - 3, len(head))
     rows = [[cut(cell, _CELL) for cell in row] for row in found["rows"]]
     shown = table([cut(name, _CELL) for name in head], rows, numbers, "table short")
@@ -277,7 +275,7 @@ def _map(study: Study, model: Any) -> str:
     parts = []
     if "rms" in found:
         parts.append(paragraph(
-            f"The feature map computes the kernel with an RMS error of {found['rms']:.1e} of "
+            f"The feature map approximates the kernel with an RMS error of {found['rms']:.1e} of "
             f"k(0), at most {found['limit']:.1e} with 95% confidence; the largest error of 10,000 "
             f"{found['population']} is {found['largest']:.1e}."
         ))  # fmt: skip
@@ -301,7 +299,7 @@ def _map(study: Study, model: Any) -> str:
 
 
 def _lengths(model: Any) -> str:
-    """The length scales, to open; nothing if there is only one."""
+    """The length scales, collapsed; nothing if there is only one."""
     d = model.features_.n_features_in_
     encoder = getattr(model, "encoder_", None)
     known = getattr(model, "feature_names_in_", [f"column {i}" for i in range(d)])
@@ -313,7 +311,8 @@ def _lengths(model: Any) -> str:
     more = f" The {len(lengths) - len(rows)} longest are not shown." * (len(lengths) > len(rows))
     units = "the scaled columns" if encoder is not None else "the columns"
     note = paragraph(
-        f"In units of {units}: a short one bends predictions quickly, a long one hardly.{more}",
+        f"In units of {units}: predictions change quickly along a short one, slowly along a long "
+        f"one.{more}",
         "note",
     )
     shown = table(["column", "length scale"], rows, (1,))
@@ -324,7 +323,7 @@ def _columns(summary: FitSummary | None, model: Any) -> str:
     inputs = summary.inputs if summary is not None else ()
     inputs = inputs or getattr(getattr(model, "encoder_", None), "report_", ())
     if not inputs:
-        why = f"{model.n_features_in_} columns of numbers, used as they are."
+        why = f"{model.n_features_in_} columns of numbers, used directly."
         return section("columns", "The columns as found", paragraph(why), wide=True)
     rows = [
         [each.name, "left out" if each.kind == "drop" else each.kind, f"{each.distinct:,}",

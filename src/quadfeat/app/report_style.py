@@ -1,4 +1,4 @@
-"""How the report looks: light and dark, wide and on a phone, in grey and in print."""
+"""The style sheet of the report: light and dark, wide and on a phone, in grey and in print."""
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1b1f24; --soft: #57606a; --paper: #ffffff;

@@ -1,4 +1,4 @@
-"""Rows of a file, with targets and what they are split by, block by block: what `fit` reads."""
+"""The rows that `fit` reads from a file, block by block, with targets, groups and times."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from ..data.table_files import is_table_file, open_table, table_of_array
 from ..data.table_source import column_values
 from ..data.tables import arrow
 
-TEST_ROWS = 50_000  # held-out rows that are scored, at most
-_HASHED = 100_000  # values of the columns by which a file is known again, at most
+TEST_ROWS = 50_000  # most held-out rows to score
+_HASHED = 100_000  # most values in the fingerprint of a file
 _NUMBER_FILES = (".npz", ".svm", ".svmlight", ".libsvm")
 _MAGIC = ((b"PAR1", ".parquet"), (b"\x93NUMPY", ".npy"), (b"PK\x03\x04", ".npz"))
 
@@ -47,7 +47,7 @@ class RowBlock:
         return RowBlock(X, y, weight, key)
 
     def without(self, names: Iterable[str]) -> RowBlock:
-        """The rows without some columns of X; names that a table does not have do not matter."""
+        """The rows without some columns of X; names that a table does not have are ignored."""
         if not hasattr(self.X, "drop_columns"):
             return self
         return replace(self, X=self.X.drop_columns([n for n in names if n in self.X.column_names]))
@@ -71,9 +71,9 @@ class RowBlock:
 
 @dataclass(frozen=True, eq=False)
 class RowStream:
-    """The rows of a file that have a target, read again by every pass.
+    """The rows of a file that have a target; every pass reads the file again.
 
-    `key` is the column that rows are split by, of a group or of time.
+    `key` is the column of groups or times that splits the rows.
     """
 
     name: str
@@ -83,7 +83,7 @@ class RowStream:
     without_target: int = 0
 
     def fingerprint(self) -> str:
-        """The number of rows and a hash of the first ones: whether two files are the same."""
+        """The number of rows and a hash of the first ones, to recognise a file."""
         first = next(self.blocks())
         n_columns = len(self.columns or ()) or first.X.shape[1]
         few = max(1, min(1000, _HASHED // n_columns))
@@ -120,7 +120,7 @@ def open_rows(
 ) -> RowStream:
     """The rows of any file; a ValueError says what is wrong with it.
 
-    Target, weight and group are no columns to learn from; time is one.
+    Target, weight and group are not used as columns to learn from; time is.
     """
     key = group or time
     if not path.exists():
@@ -137,15 +137,17 @@ def open_rows(
     file = table_of_array(path) if path.suffix.lower() == ".npy" else open_table(path)
     if target is None:
         shown = ", ".join(map(repr, file.columns[:20]))
-        raise ValueError(f"{path} has no target yet: name one by --target; its columns are {shown}")
+        raise ValueError(
+            f"{path} has no target yet: name one with --target; its columns are {shown}"
+        )
     for name in (target, weight, key):
         if name is not None:
             file.require(name)
     if target in (weight, key):
-        raise ValueError(f"{target!r} is the target and cannot be the weight, group or time too")
+        raise ValueError(f"{target!r} is the target and cannot also be the weight, group or time")
     out = [name for name in file.columns if name not in (target, weight, group)]
     if not out:
-        raise ValueError(f"{path} has no column beside {target!r}; give it columns to learn from")
+        raise ValueError(f"{path} has no column except {target!r}; it needs columns to learn from")
 
     def blocks() -> Iterator[RowBlock]:
         for table in file.tables():
@@ -197,7 +199,7 @@ def _weights(table: Any, name: str, pa: Any) -> Any:
 
 
 def _keys(table: Any, name: str) -> Any:
-    """Groups as texts, or times as numbers, (n,); a gap is a group of its own, or NaN."""
+    """Groups as texts, or times as numbers, (n,); gaps are a separate group, or NaN."""
     column = frame(table.select([name])).column(name)
     if column.kind in ("date", "number", "boolean"):
         return column.as_number().values
@@ -217,7 +219,7 @@ def _checked(stream: RowStream, n_read: int | None, target: str) -> RowStream:
 
 
 def _check_finite(table: Any, row: int, name: str) -> None:
-    """Refuse infinite numbers, by their column and row."""
+    """Raise an error for infinite numbers, with their column and row."""
     pa, compute = arrow("compute")
     for column in table.column_names:
         values = table.column(column)
@@ -268,7 +270,7 @@ def collected(blocks: Iterator[RowBlock], limit: int) -> RowBlock:
             kept, keys = _smallest(kept, keys, limit)
             cut = float(keys[0].max())
     if not kept:
-        raise ValueError("no row is left on one side of the split; give more rows")
+        raise ValueError("one side of the split has no rows; give more rows")
     return _smallest(kept, keys, limit)[0][0]
 
 
@@ -290,7 +292,7 @@ def dropped(kinds: dict[str, str] | None) -> list[str]:
 
 @contextmanager
 def local_file(path: Path) -> Iterator[Path]:
-    """The path itself, or for "-" a temporary file with all that is piped in."""
+    """The path itself, or for "-" a temporary file with the contents of the pipe."""
     if str(path) != "-":
         yield path
         return

@@ -1,8 +1,8 @@
 """Scores of predictions on held-out rows, with 95% intervals.
 
-An interval is the estimate and t times its standard error, on a scale on which the estimate is
+An interval is the estimate plus and minus t standard errors, on a scale where the estimate is
 nearly normal: log(1 - R2), logit of the AUROC (DeLong, DeLong and Clarke-Pearson, 1988), Wilson's
-(1927) for shares. Standard errors come from what each row adds to the estimate; rows of one group
+(1927) for shares. Standard errors come from the part of each row in the estimate; rows of a group
 are added up first (Obuchowski, 1997), so that intervals hold for new groups.
 """
 
@@ -21,7 +21,7 @@ _CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Score:
-    """A score, its 95% interval, and the score of a prediction that knows nothing of the row."""
+    """A score, its 95% interval, and the score of a prediction that ignores the row."""
 
     name: str
     value: float
@@ -40,9 +40,9 @@ class Score:
 
 @dataclass(frozen=True, eq=False)
 class RowParts:
-    """A score, and what each row adds to its error: it moves by the sum of `parts` (n,), of mean 0.
+    """A score, and the part of each row in its error: the sum of `parts` (n,), of mean 0.
 
-    So the difference of two scores of the same rows has the difference of their parts.
+    So the error of a difference of two scores on the same rows comes from the difference of parts.
     """
 
     value: float
@@ -50,7 +50,7 @@ class RowParts:
 
 
 def r2_parts(y: Any, predicted: Any, mean: Any) -> RowParts:
-    """R2 beside `mean`, a number or one per row."""
+    """R2 relative to `mean`, a number or one per row."""
     errors, errors_of_mean = np.square(y - predicted), np.square(y - mean)
     total, total_of_mean = float(errors.sum()), float(errors_of_mean.sum())
     if total_of_mean == 0:
@@ -60,7 +60,7 @@ def r2_parts(y: Any, predicted: Any, mean: Any) -> RowParts:
 
 
 def auroc_parts(positive: Any, scores: Any, fold: Any = None) -> RowParts:
-    """The AUROC; of several folds, whose scores do not compare, the mean of theirs by rows."""
+    """The AUROC; for several folds (scores are not comparable) their mean weighted by rows."""
     positive = np.asarray(positive, dtype=bool)
     fold = np.zeros(len(positive), dtype=int) if fold is None else fold
     values, weights, parts = [], [], np.zeros(len(positive))
@@ -79,7 +79,7 @@ def auroc_parts(positive: Any, scores: Any, fold: Any = None) -> RowParts:
 
 
 def _placements(positive: Any, scores: Any) -> Floats:
-    """The share of rows of the other class that each row is on the right side of."""
+    """For each row, the share of rows of the other class that it is ranked correctly against."""
     ranks = stats.rankdata(scores)
     place = np.empty(len(ranks))
     place[positive] = (ranks[positive] - stats.rankdata(scores[positive])) / (~positive).sum()
@@ -88,13 +88,13 @@ def _placements(positive: Any, scores: Any) -> Floats:
 
 
 def accuracy_parts(right: Any) -> RowParts:
-    """The share of rows that are predicted right."""
+    """The share of correct predictions."""
     right = np.asarray(right, dtype=np.float64)
     return RowParts(float(right.mean()), (right - right.mean()) / len(right))
 
 
 def paired(a: RowParts, b: RowParts, group: Any = None) -> tuple[float, float, float]:
-    """How much higher a is than b on the same rows, with the ends of its 95% interval."""
+    """The difference a - b on the same rows, with the ends of its 95% interval."""
     difference, spread = a.value - b.value, _spread(a.parts - b.parts, group)
     return difference, difference - spread, difference + spread
 
@@ -110,7 +110,7 @@ def r2(y: Any, predicted: Any, mean: Any, group: Any = None) -> Score:
 
 
 def auroc(positive: Any, scores: Any, group: Any = None, fold: Any = None) -> Score:
-    """The chance that a row of the second class has a higher score than one of the first."""
+    """The probability that a row of the second class scores higher than one of the first."""
     found = auroc_parts(positive, scores, fold)
     value = found.value
     if value in (0.0, 1.0):
@@ -131,11 +131,11 @@ def auroc(positive: Any, scores: Any, group: Any = None, fold: Any = None) -> Sc
 
 
 def accuracy(right: Any, chance: float, group: Any = None) -> Score:
-    """The share of rows that are predicted right; `chance` is that of the most frequent class."""
+    """The share of correct predictions; `chance` is the share of the most frequent class."""
     found = accuracy_parts(right)
     n, value = float(len(found.parts)), found.value
     z = float(stats.norm.ppf((1 + _CONFIDENCE) / 2))
-    if group is not None and 0 < value < 1:  # as many rows as would have the same standard error
+    if group is not None and 0 < value < 1:  # independent rows with the same standard error
         spread = _spread(found.parts, group) / z
         n = value * (1 - value) / spread**2 if spread > 0 else n
     middle = (value + z**2 / (2 * n)) / (1 + z**2 / n)
@@ -147,7 +147,7 @@ def accuracy(right: Any, chance: float, group: Any = None) -> Score:
 def _spread_of_classes(parts: Floats, positive: Any) -> float:
     """t times the standard error of a sum over two classes, each of mean 0 (Welch, 1947).
 
-    So a class of few rows counts as few; of one row its error is not known.
+    So a class of few rows counts as few; for a single row the error is not known.
     """
     sizes = np.array([positive.sum(), (~positive).sum()])
     if sizes.min() < 2:

@@ -1,4 +1,4 @@
-"""`Study`: how a model does on rows it was not fitted to, as numbers that the page draws."""
+"""`Study`: how good a model is on held-out rows, as numbers for the page to draw."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from .predictions import encoded_rows, predictions
 from .rows import RowBlock
 from .scores import Score, accuracy, auroc, r2
 
-_LEVELS = (0.5, 0.8, 0.9, 0.95)  # of intervals whose coverage is counted
+_LEVELS = (0.5, 0.8, 0.9, 0.95)  # levels of the intervals whose coverage is counted
 _BINS = 10
 _POINTS = 400  # rows drawn one by one, at most
 _MOST_CLASSES = 10
 _DEVIATION_ROWS = 5000  # rows whose deviations and residuals are computed, at most
 _MAP_ROWS = 1000
 _UNLIKE = 5  # rows listed
-_USUAL = 0.99  # share of held-out rows whose residual counts as usual
-_UNLIKE_COLUMNS = 3  # that are listed of these rows
+_USUAL = 0.99  # share of held-out rows with a usual residual
+_UNLIKE_COLUMNS = 3  # columns listed for these rows
 
 
 @dataclass(frozen=True)
 class Study:
-    """What a model does on some rows.
+    """How good a model is on some rows.
 
     Attributes
     ----------
     rows : str, which rows these are, such as "60 rows held out at random"
     n_rows : int
     score, more_scores : on these rows
-    calibration : bins of predictions beside what was seen, and the coverage of intervals
+    calibration : bins of predictions with observed means, and the coverage of intervals
     errors : histogram of residuals, or confusion of classes
     curves : one per column that matters: the mean prediction with the column set to each value, or
         its effect with deviations
-    curve_label : str, what curves show
+    curve_label : str, the quantity that curves show
     map : errors of the kernel: RMS with its limit, largest, certificate or why there is none
-    unlike : rows unlike the training rows, or why they are not known
+    unlike : rows unlike the training rows, or the reason why they are not known
     """
 
     rows: str
@@ -65,7 +65,7 @@ def study(
     Parameters
     ----------
     rows : str, which rows these are, for the page
-    names : columns from the most important one on
+    names : columns, the most important first
     usual : the residual of the map that 99% of held-out rows are below, or None if not known
     """
     with warnings.catch_warnings():
@@ -125,7 +125,7 @@ def _coverage(model: Any, block: RowBlock, predicted: Any) -> list[list[float]]:
 
 
 def _regression(y: Any, predicted: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Predicted against seen in bins of equal counts, and residuals."""
+    """Predicted against observed in bins of equal counts, and residuals."""
     order = np.argsort(predicted, kind="stable")
     bins = [part for part in np.array_split(order, min(_BINS, max(1, len(y) // 5))) if len(part)]
     chosen = np.random.default_rng(0).permutation(len(y))[:_POINTS]
@@ -147,7 +147,7 @@ def _regression(y: Any, predicted: Any) -> tuple[dict[str, Any], dict[str, Any]]
 
 
 def _reliability(y: Any, predicted: Any, classes: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Probabilities in bins beside the share seen, and the confusion of the frequent classes."""
+    """Probabilities in bins with observed shares, and the confusion of the frequent classes."""
     top = np.argmax(predicted, axis=1)
     if len(classes) == 2:
         share, seen, event = predicted[:, 1], y == classes[1], f"being {classes[1]!s}"
@@ -176,7 +176,7 @@ def _reliability(y: Any, predicted: Any, classes: Any) -> tuple[dict[str, Any], 
 
 
 def _map(model: Any, block: RowBlock) -> dict[str, Any]:
-    """The error of the kernel on pairs of rows: an estimate, and a proof where there is one."""
+    """The error of the kernel on pairs of rows: an estimate, and a proof if there is one."""
     X = encoded_rows(model, block.at(_drawn(block, _MAP_ROWS)).X)
     features = model.features_
     record: dict[str, Any] = {"trials": [], "certificate": "", "refusal": ""}
@@ -223,13 +223,13 @@ def _unlike(
     if residuals is None:
         fitted = getattr(model.features_, "map_", model.features_)
         return {
-            "why": f"{type(fitted).__name__} is a rule for the kernel's spectrum and knows no "
-            f"training rows, so it cannot tell which rows are unlike them."
+            "why": f"{type(fitted).__name__} does not depend on the training rows, so it cannot "
+            f"say which rows are unlike them."
         }
     if usual is None:
         return {
-            "why": "What is usual was not stored beside the model; quadfeat fit stores it in the "
-            ".json file."
+            "why": "The usual residual is not known; quadfeat fit stores it in the .json file "
+            "beside the model."
         }
     order = np.argsort(-residuals, kind="stable")[:_UNLIKE]
     order = order[residuals[order] > usual]
@@ -270,7 +270,7 @@ def _plain(value: Any) -> str:
 
 
 def _drawn(block: RowBlock, most: int) -> Any:
-    """Which rows are in a random sample of at most `most`, (n,)."""
+    """A mask, (n,), of a random sample of at most `most` rows."""
     rows = np.zeros(len(block), dtype=bool)
     rows[np.random.default_rng(0).permutation(len(block))[:most]] = True
     return rows

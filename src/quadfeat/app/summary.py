@@ -1,4 +1,4 @@
-"""`FitSummary`: what a fit found, as a record that is saved beside the model and printed."""
+"""`FitSummary`: the results of a fit, saved beside the model and printed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from ..data.column_kinds import ColumnReport
 from .scores import Score
 
-_SHOWN = 8  # importances and columns left out, at most
+_SHOWN = 8  # most importances and left-out columns to print
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,14 @@ class Contender:
 
 @dataclass(frozen=True)
 class FitSummary:
-    """What `quadfeat fit` found.
+    """The results of `quadfeat fit`.
 
     Parameters
     ----------
     data, target, task, command : str; task is "regression" or "classification"
     n_train, n_test, n_without_target : int, rows fitted on, held out, and left out
     held_out : str, how rows were held out
-    inputs : what became of each column, in their order; empty for a matrix without names
+    inputs : how each column was encoded, in order; empty for a matrix without names
     score : of the model, on the held-out rows
     more_scores : further numbers by name, such as RMSE or log loss
     contenders : the mean, a linear model and gradient boosting
@@ -43,8 +43,8 @@ class FitSummary:
     seconds : float, of everything
     fit_seconds : float, of the model alone
     file, page : str, of the model and of its report, which may be empty
-    split : how rows were asked to be held out: "test", "group", "time"; and "weight"
-    fingerprint : str, of the rows, by which `quadfeat report` knows the file again
+    split : the options for held-out rows: "test", "group", "time"; and "weight"
+    fingerprint : str, of the rows, so that `quadfeat report` recognises the file
     learning : (rows, score) of refits on fewer rows; empty if not measured
     widths : (columns of features, score) of refits on the same rows; empty if not measured
     usual_residual : the residual of the map that 99% of held-out rows are below, or None
@@ -90,12 +90,12 @@ class FitSummary:
         """The outcome in a sentence."""
         if not self.score.learned:
             return (
-                f"Nothing was learned that {self._test_rows} can show: {self.score}, "
-                f"and {self.score.chance:.3g} is what a guess that ignores the columns has."
+                f"Nothing was learned: the model has {self.score} on {self._test_rows}, and a "
+                f"guess that ignores the columns has {self.score.chance:.3g}."
             )
         rivals = [each for each in self.contenders if each.score.value == each.score.value]
         best = max(rivals, key=lambda each: each.score.value, default=None)
-        text = f"The model predicts {self.target!r} with {self.score} on rows it has not seen"
+        text = f"The model predicts {self.target!r} with {self.score} on held-out rows"
         if best is None or best.score.value <= self.score.chance:
             return text + "."
         gap = self.score.value - best.score.value
@@ -104,7 +104,7 @@ class FitSummary:
         return f"{text}, {word} the best of the others ({best.name}, {best.score.value:.3f})."
 
     def record(self) -> dict[str, Any]:
-        """The summary as JSON has it, with the verdict."""
+        """The summary as a JSON record, with the verdict."""
         return {**asdict(self), "verdict": self.verdict}
 
     @classmethod
@@ -128,7 +128,7 @@ class FitSummary:
         return cls(**{**record, **parts})
 
     def lines(self) -> list[str]:
-        """The summary as a person reads it, at most 80 characters a line where names allow."""
+        """The summary as text, at most 80 characters a line if names allow."""
         used = [each for each in self.inputs if each.kind != "drop"]
         dropped = [each for each in self.inputs if each.kind == "drop"]
         out = [self.verdict, ""]

@@ -1,4 +1,4 @@
-"""What is predicted: a number or a class, and targets that are neither."""
+"""The kind of target: a number or a class; errors for targets that are neither."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def is_classification(y: Any, task: str, target: str, data: Any) -> bool:
         if y.dtype.kind not in "biuf":
             _refuse_mixed(y, target)
             raise ValueError(
-                f"the target {target!r} of {data} has text such as {str(y[0])!r}, which is no "
+                f"the target {target!r} of {data} has text such as {str(y[0])!r}, which is not a "
                 f"number; leave out --task regression"
             )
         _refuse_constant(y)
@@ -42,7 +42,7 @@ def is_classification(y: Any, task: str, target: str, data: Any) -> bool:
 
 
 def _refuse_mixed(y: Any, target: str) -> None:
-    """Refuse numbers with some text among them, which are no classes and cannot be a regression."""
+    """Raise an error for numbers mixed with text: neither classes nor a regression."""
     if y.dtype.kind in "biuf":
         return
     text = np.array([not is_number(str(each)) for each in y])
@@ -52,7 +52,7 @@ def _refuse_mixed(y: Any, target: str) -> None:
     if text.any():
         such = f"text such as {str(y[text][0])!r} in {int(text.sum()):,} of {len(y):,} rows"
     raise ValueError(
-        f"the target {target!r} has numbers, and {such}; leave these values empty or mend them"
+        f"the target {target!r} has numbers, and {such}; leave these values empty or correct them"
     )
 
 

@@ -1,4 +1,4 @@
-"""`train`: from a file to a model, its score on held-out rows, and what it is compared with."""
+"""`train`: from a file to a model, its score on held-out rows, and the scores of baselines."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ _MAP_ROWS = 2000
 
 @dataclass(frozen=True)
 class TrainOptions:
-    """What `quadfeat fit` was asked for.
+    """The options of `quadfeat fit`.
 
     Attributes
     ----------
     target, weight : columns of the file, or None
     task : "auto", "regression" or "classification"
-    width : int, columns of features; None for the default of the task, or twice as many where
-        validation rows say so
+    width : int, columns of features; None for the default of the task, or twice as many if
+        validation rows gain by it
     loss : "auto" or "ridge", or for classes "squared_hinge" or "logistic"
     alpha : the penalty, or "auto"
     checkpoint : file to resume from, or None
     test, group, time : a file to score on; columns to hold out whole groups or the last rows by
     kinds : kinds of columns, as `TableEncoder` takes them
     verbose : bool, whether to show progress on stderr
-    compared : bool, whether to fit a linear model and gradient boosting beside
+    compared : bool, whether to also fit a linear model and gradient boosting
     """
 
     target: str | None
@@ -68,14 +68,14 @@ class TrainOptions:
     compared: bool = True
 
     def split(self) -> dict[str, str]:
-        """How rows were asked to be held out, and their weight; what was not asked is left out."""
+        """The given options for held-out rows and weights."""
         asked = {"test": self.test, "group": self.group, "time": self.time, "weight": self.weight}
         return {name: str(value) for name, value in asked.items() if value is not None}
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A fitted model, its checkpoint, still on the disk, and the summary of the fit.
+    """A fitted model, its checkpoint (still on the disk) and the summary of the fit.
 
     `sample` are training rows, up to 50,000; `test` are the held-out rows, and `judge` scores
     predictions for them.
@@ -90,14 +90,14 @@ class Trained:
 
 
 def train(path: Path, options: TrainOptions, command: str = "") -> Trained:
-    """A model of a file, scored on rows that it was not fitted to."""
+    """A model fitted to a file and scored on held-out rows."""
     began = time.perf_counter()
     stream = open_rows(path, options.target, options.weight, options.group, options.time)
     split = hold_out(stream, options.test, options.group, options.time, options.target)
     test = collected(split.test(), TEST_ROWS)
     some = collected(split.train(), _BASELINE_ROWS)
     if len(some) < 2:
-        raise ValueError(f"{path} has {len(some)} rows to learn from; give at least 2, better 100")
+        raise ValueError(f"{path} has {len(some)} training rows; give at least 2, better 100")
     classes = is_classification(some.y, options.task, options.target or "y", path)
     if not classes and options.loss not in ("auto", "ridge"):
         raise ValueError(f"loss={options.loss!r} is for classes, and this target is a number")
@@ -247,12 +247,12 @@ class Judge:
                 predict, seconds = baselines.timed(fitted)
                 if predict is not None:
                     yield Contender(name, self.score(predict(test.X)), seconds)
-            except ValueError:  # of scikit-learn, for data that only ours takes
+            except ValueError:  # data that only quadfeat takes
                 continue
 
 
 def _inputs(model: Any, some: RowBlock) -> Any:
-    """What became of each column; of a table of numbers as they are, each is used."""
+    """How each column was encoded; in a table of plain numbers each is used directly."""
     if hasattr(model, "encoder_"):
         return model.encoder_.report_
     if sparse.issparse(some.X) or not hasattr(model, "feature_names_in_"):

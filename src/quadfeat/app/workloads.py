@@ -20,12 +20,12 @@ Job = Callable[[], object]
 
 
 class Target(NamedTuple):
-    """What a workload is called for a reader, and the least speed that the engine is held to."""
+    """The title of a workload, and the required minimum speed of the engine."""
 
     title: str
     float32: float  # times faster than the peer
     float64: float
-    share: float | None  # of the speed of the machine's limit, in float32
+    share: float | None  # required share of the machine's limit, in float32
 
 
 TARGETS = {
@@ -73,7 +73,7 @@ def dense(dtype: Any, threads: int, n: int = 4000, d: int = 64, columns: int = 4
 def anova(dtype: Any, threads: int, n: int = 2000) -> Workload:
     """W2: an ANOVA kernel of 50 groups of 5 of 40 axes, 100 nodes each.
 
-    The peer is one product with a matrix that is zero outside the groups, as RBFSampler has it.
+    The peer is one product with a matrix that is zero outside the groups, as in RBFSampler.
     """
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 40)).astype(dtype)
@@ -199,7 +199,7 @@ def _sklearn_style(X: Array, weights: Array, phases: Array, scale: Any) -> Array
 
 
 def _pairs(X: Array, weights: Array, out: Array, scale: Any) -> None:
-    """The best careful NumPy: blocks of rows that stay in the cache, nothing allocated."""
+    """Carefully tuned NumPy: blocks of rows that stay in the cache, no allocations."""
     m, rows = weights.shape[1], 32
     angles = np.empty((rows, m), X.dtype)
     for start in range(0, len(X), rows):

@@ -1,6 +1,6 @@
 """Constructions: a kernel (and rows) in, a rule or a basis out.
 
-One rule: pure functions, which keep no state; randomness is an argument.
+One rule: pure functions without state; randomness is an argument.
 
 - `randomized`: rules drawn from the spectrum: random, orthogonal, structured, Sobol, Halton,
   spherical-radial.

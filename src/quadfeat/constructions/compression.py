@@ -12,18 +12,18 @@ from .._rows import BLOCK_ENTRIES
 from .._typing import Floats, Matrix
 from ..numerics import best_first, principal_frame
 
-_JOINT = 4096  # columns beyond which eigenvectors take minutes
+_JOINT = 4096  # with more columns eigenvectors take minutes
 
 
 def compress(basis: MercerBasis, X: Matrix, p: int) -> MercerBasis:
     """Project the columns of a basis to `p`: principal directions of their second-moment matrix.
 
-    The projection has orthonormal columns, so the residual law stays; on the rows used, no other
-    p columns made linearly from a single group's pool leave a smaller sum of residuals (Eckart
-    and Young, 1936). Several groups are first compressed one by one to 1.5 p columns, by the
-    largest second moments of all of them, and then jointly, because groups that share axes repeat
-    each other; beyond 4096 such columns only one by one, to p. Costs rows * pool^2 and the
-    eigenvectors of the pool to make, pool * p per row to apply: for p up to about 512 per group.
+    The projection has orthonormal columns, so the residual law still holds; on the rows used, no
+    other p linear combinations of a single group's pool have a smaller sum of residuals (Eckart and
+    Young, 1936). Several groups are first compressed separately to 1.5 p columns in total, by their
+    largest second moments, and then jointly, because groups that share axes overlap; with more than
+    4096 such columns only separately, to p. A fit costs rows * pool^2 and the eigenvectors of the
+    pool, a row pool * p: for p up to about 512 per group.
     """
     if len(basis.expansions) > 1:
         joint = int(1.5 * p) <= _JOINT
@@ -35,7 +35,7 @@ def compress(basis: MercerBasis, X: Matrix, p: int) -> MercerBasis:
 
 
 def _compress_groups(basis: MercerBasis, X: Matrix, p: int) -> MercerBasis:
-    """Each group's columns projected on their principal directions; one each where p allows."""
+    """Each group's columns on their principal directions; at least one each if p allows."""
     singles = [MercerBasis((expansion,)) for expansion in basis.expansions]
     spectra = [principal_frame.principal(_second_moments(X, single), p) for single in singles]
     values = np.concatenate([values for values, _ in spectra])

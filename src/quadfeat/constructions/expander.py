@@ -1,7 +1,7 @@
 """Columns of a Hermite-Mercer expansion: which products of Hermite functions, and their plan.
 
-Under N(mean, f * covariance) the Gaussian kernel has eigenfunctions in closed form: in the
-principal frame, products of Hermite functions (Zhu et al., 1998; Fasshauer and McCourt, 2012).
+Under N(mean, f * covariance) the Gaussian kernel has eigenfunctions in closed form: in principal
+coordinates, products of Hermite functions (Zhu et al., 1998; Fasshauer and McCourt, 2012).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..numerics.principal_frame import Frame
 
 @dataclass(frozen=True, eq=False)
 class Expander:
-    """Makes bases of a sum of Gaussian kernels, one group of axes after the other.
+    """Builds bases of a sum of Gaussian kernels, one group of axes after the other.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Expander:
     def by_mean_square(self, p: int, mean_squares: Callable[[MercerBasis], Floats]) -> MercerBasis:
         """Of the 2 p columns with the largest eigenvalues, the p with the largest mean squares.
 
-        No column is taken without its parent, and every group keeps one where p allows.
+        No column is taken without its parent, and every group keeps one if p allows.
         """
         candidates = self.columns(2 * p)
         sizes = [len(columns) for columns in candidates]
@@ -58,7 +58,7 @@ class Expander:
     def columns(self, p: int) -> list[Integers]:
         """The p largest eigenvalues as columns of each group: parent, direction, degree, (n, 3).
 
-        Every group has a column where p allows. A column is its parent's times the Hermite
+        Every group has a column if p allows. A column is its parent's times the Hermite
         function of `degree` along `direction`; parent -1 is the group's constant factor.
         """
         # Eigenvalues are 2 / (B + 1) * ((B - 1) / (B + 1))^k.
@@ -70,7 +70,7 @@ class Expander:
             for group, B in zip(self.groups, shapes, strict=True)
         ]
         products = best_first.largest_products(roots, ratios, p)
-        # Stop as soon as the groups without a column need all that is left of p.
+        # Stop as soon as the groups without a column need the rest of p.
         enough = len(roots) + np.cumsum(products.axis >= 0) >= p
         taken = int(np.argmax(enough)) + 1 if enough.any() else len(enough)
         group, parent, axis, factor = (column[:taken] for column in products[1:])
@@ -102,7 +102,7 @@ class Expander:
 
 
 def _at_most_of_parents(columns: Integers, values: Floats) -> Floats:
-    """The values of a group's columns, none larger than that of its parent."""
+    """The values of a group's columns, each limited to that of its parent."""
     limited = values.copy()
     for j, parent in enumerate(columns[:, 0]):
         if parent >= 0:
@@ -111,13 +111,13 @@ def _at_most_of_parents(columns: Integers, values: Floats) -> Floats:
 
 
 def _only(columns: Integers, kept: npt.NDArray[np.bool_]) -> Integers:
-    """Some of a group's columns, among them every parent, with parents renumbered."""
+    """Some of a group's columns, including every parent, with parents renumbered."""
     place = np.append(np.cumsum(kept) - 1, -1)  # the last for parent -1
     return np.column_stack([place[columns[:, 0]], columns[:, 1:]])[kept]
 
 
 def _shape(frame: Frame, spread: float) -> Floats:
-    """B = sqrt(1 + 8 s^2) of every direction, from which everything follows for k = exp(-u^2)."""
+    """B = sqrt(1 + 8 s^2) of every direction, which determines everything for k = exp(-u^2)."""
     return np.asarray(np.sqrt(1 + 8 * spread * frame.variance))
 
 
@@ -128,9 +128,9 @@ def _expansion(
     parent, direction, degree = columns.T
     shape = _shape(frame, spread)
     used = int(direction.max()) + 1
-    # Directions that occur in degree 0 only are treated as if they had no variance: together they
-    # contribute exp(-distance^2), however many they are. The distance is a difference of squares
-    # where they are many, and explicit, without cancellation, where they are few.
+    # Directions with degree 0 only are treated as if they had no variance: together they contribute
+    # exp(-distance^2), however many they are. If they are many, the distance is a difference of
+    # squares; if they are few, it is explicit, without cancellation.
     m = frame.directions.shape[1]
     if m < len(scale) or len(scale) > used + 64:
         m = used
@@ -158,13 +158,13 @@ def _expansion(
 def _reflected(
     group: Group, scale: Floats, frame: Frame, spread: float, columns: Integers
 ) -> Expansion:
-    """`_expansion`, with rows rotated by a few reflections where that is cheaper and as good.
+    """`_expansion`, with rows rotated by a few reflections if that is cheaper and as good.
 
     Often only the first r directions occur in products or in degrees above 1, and every other
-    direction has a single column, of degree 1. If no direction is left out, the span of those
-    columns hardly depends on how they are rotated among themselves. So r reflections,
-    Q = 1 - Y T Y' (Schreiber and Van Loan, 1989), make the first r directions principal, up to
-    signs, and the others any that are orthogonal to them.
+    direction has a single column, of degree 1. If no direction is left out, rotating these
+    directions hardly changes the span of their columns. So r reflections, Q = 1 - Y T Y' (Schreiber
+    and Van Loan, 1989), make the first r directions principal, up to signs, and the others any that
+    are orthogonal to them.
     """
     parent, direction, degree = columns.T
     d = len(frame.mean)

@@ -17,14 +17,14 @@ from ..numerics.principal_frame import distances, frame, moments, nearness, wide
 from ..rules import interval
 from ..rules.rule import Rule, mirrored_nodes
 
-_MOST_SCALES = 1e6  # length scales that X may span: no grid has more than 128 nodes on a direction
+_MOST_SCALES = 1e6  # length scales that X may span: a direction has at most 128 nodes
 
 
 @dataclass(frozen=True, eq=False)
 class PrunedGrid:
     """The largest weights of a tensor grid of `axes`, for the kernel exp(-|v|^2).
 
-    `rule` (n, m) has mass 1; `omitted` is the mass of the nodes that were dropped. Everywhere
+    `rule` (n, m) has mass 1; `omitted` is the mass of the dropped nodes. Everywhere
     |rule - grid| <= 2 omitted, so a certificate of the grid extends to the rule. `directions`
     (d, m) turn gaps u of X into v = u @ directions.
     """
@@ -51,13 +51,13 @@ class PrunedGrid:
 def framed_grid(kernel: Gaussian, X: Matrix, n: int, *, n_rows: int = 400) -> PrunedGrid:
     """The best grid of `n` columns along the principal directions of X.
 
-    The Gaussian kernel is a product over the axes of any rotation. The principal direction
-    that errs most over the gaps of the data gets the next node, so directions with hardly any
-    variance keep one. Of the product grid the `n` largest weights are kept, found best-first
-    without building it, and scaled to sum to 1. Returned is the grid with the least error over
-    pairs of `n_rows` rows, without far rows. Mirror-symmetric to the last bit, weights positive.
-    Useful up to about five directions with variance. Where the grid has no zero node, an odd `n`
-    leaves one column unused; a direction has at most 128 nodes.
+    The Gaussian kernel is a product over the axes of any rotation. The principal direction with the
+    largest error over the gaps of the data gets the next node, so directions with hardly any
+    variance keep one. The `n` largest weights of the product grid are found best-first, without
+    building it, and scaled to sum to 1. The result is the grid with the least error over pairs of
+    `n_rows` rows, without far rows. Mirror-symmetric to the last bit, weights positive. Useful up
+    to about five directions with variance. If the grid has no zero node, an odd `n` leaves one
+    column unused; a direction has at most 128 nodes.
 
     Parameters
     ----------
@@ -85,8 +85,8 @@ def framed_grid(kernel: Gaussian, X: Matrix, n: int, *, n_rows: int = 400) -> Pr
     gaps = _some_gaps(X[near == 1], n_rows) @ (directions * scale[:, None])
     if gaps.size and np.abs(gaps).max() > _MOST_SCALES:
         raise ValueError(
-            f"X spreads over {np.abs(gaps).max():.1g} length scales of {kernel!r}, too far for any "
-            f"grid; standardise X, or use a smaller gamma"
+            f"X spreads over {np.abs(gaps).max():.1g} length scales of {kernel!r}, too many for "
+            f"any grid; standardise X, or use a smaller gamma"
         )
     grid, _ = min(_framed_candidates(gaps, n), key=lambda each: each[1])
     return replace(grid, directions=directions * scale[:, None])
@@ -105,11 +105,11 @@ def _mean_square(rule: Rule, gaps: Floats) -> float:
 
 
 def _framed_candidates(gaps: Floats, n: int) -> Iterator[tuple[PrunedGrid, float]]:
-    """Grids in the frame pruned to `n` columns, for a kernel exp(-|u|^2), from coarse to fine.
+    """Grids in principal coordinates pruned to `n` columns, for exp(-|u|^2), from coarse to fine.
 
-    Each comes with its mean squared error over the gaps. The direction that errs most gets the
-    next node, or several if it still errs most after them. Stops at 128 nodes on a direction, or
-    when finer grids lose more by pruning than they gain.
+    Each comes with its mean squared error over the gaps. The direction with the largest error gets
+    the next node, or several if its error is still the largest after them. Stops at 128 nodes on a
+    direction, or when finer grids lose more by pruning than they gain.
     """
     axes = [_GapRules(gaps, i) for i in range(gaps.shape[1])]
     counts = [1] * len(axes)
@@ -162,7 +162,7 @@ class _GapRules:
         if n not in self._cache:
             kernel = Gaussian(1.0)
             candidates = [kernel.gauss(n)]
-            if n > 2:  # Gauss wins only below about three length scales
+            if n > 2:  # Gauss is better only below about three length scales
                 steps = 12.0 / n * 2.0 ** np.linspace(-2.5, 0.5, 25)
                 candidates += [interval.equispaced(kernel.density, n, step) for step in steps]
             errors = [self._weighted_error(rule) for rule in candidates]
@@ -177,7 +177,7 @@ class _GapRules:
 
 def _pruned(axes: Sequence[Rule], n: int) -> PrunedGrid:
     """The product of symmetric 1-D rules with only its `n` largest weights, mirrored."""
-    # One side of each axis, from the middle outwards: there the weights fall.
+    # One side of each axis, from the middle outwards: weights decrease there.
     sides = [axis.nodes[len(axis) // 2 :, 0] for axis in axes]
     with np.errstate(divide="ignore"):
         logs = [np.log(axis.weights[len(axis) // 2 :]) for axis in axes]

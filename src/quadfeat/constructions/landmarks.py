@@ -24,7 +24,7 @@ from ..numerics.factorisations import pivoted_inverse_root, triangular_inverse
 from ..numerics.principal_frame import signs
 
 _SIGN_ROWS = 100
-_MOST_ROWS = 20_000  # that given points are compressed on
+_MOST_ROWS = 20_000  # rows for compressing given points
 _BLOCK_ENTRIES = 2**19
 _PIVOT_BLOCK = 128
 _PIVOT_WORK = 20_000_000  # rows times points at most, but never fewer than 4 rows per point
@@ -60,7 +60,7 @@ class LandmarkBasis:
 
 @dataclass(frozen=True, eq=False)
 class PointDraw:
-    """Rows, and which of them were drawn as points, in the order of drawing."""
+    """Rows, and the positions of those drawn as points, in the order of drawing."""
 
     rows: Floats
     pivots: Integers
@@ -69,7 +69,7 @@ class PointDraw:
 def draw(
     kernel: Kernel, X: Matrix, p: int, rng: np.random.Generator, *, compress: bool = False
 ) -> PointDraw:
-    """Draw the points of `landmarks`, not yet moved; the first p serve without `compress` too."""
+    """Draw the points of `landmarks`, not yet moved; the first p are those without `compress`."""
     size = 2 * p if compress else p
     count = min(len(X), max(1000, 4 * size, min(20 * p, _PIVOT_WORK // p)))
     rows = np.asarray(X[rng.choice(len(X), count, replace=False)], dtype=np.float64)
@@ -87,12 +87,11 @@ def landmarks(
     """Nystroem features of well-chosen points, for every kernel: at most `p` columns.
 
     Points are drawn from up to 20 p rows by randomly pivoted Cholesky (Chen, Epperly, Tropp and
-    Webber, 2023), which never draws a row that others span, and moved once to the mean of the rows
-    nearest to them. With p points the kernel is exact on them. `compress` draws 2 p and
-    projects them to the p principal directions of the features of those rows.
-    O(rows p^2) to make, p kernel values and p^2 / 2 multiply-adds per row to apply (twice and four
-    times that with `compress`). Fewer columns than p where X has fewer distinct rows. The residual
-    law holds.
+    Webber, 2023), which never draws a row in the span of others, and moved once to the mean of the
+    rows nearest to them. With p points the kernel is exact on them. `compress` draws 2 p and
+    projects them to the p principal directions of the features of those rows. A fit costs O(rows
+    p^2), a row p kernel values and p^2 / 2 multiply-adds (twice and four times that with
+    `compress`). Fewer columns than p if X has fewer distinct rows. The residual law holds.
 
     Parameters
     ----------
@@ -121,7 +120,7 @@ def landmarks(
 def landmarks_of(
     kernel: Kernel, drawn: PointDraw, p: int, *, compress: bool = False
 ) -> LandmarkBasis:
-    """`landmarks` from points already drawn, by `draw` with `compress` or without."""
+    """`landmarks` from points already drawn by `draw`, with or without `compress`."""
     rows, pivots = drawn.rows, drawn.pivots[: 2 * p if compress else p]
     basis = _orthonormal(kernel, _nearest_means(kernel, rows, rows[pivots]))
     return _compressed(kernel, rows, basis, p) if compress else basis
@@ -130,7 +129,7 @@ def landmarks_of(
 def landmarks_at(
     kernel: Kernel, X: Matrix, points: Floats, p: int, *, compress: bool = False
 ) -> LandmarkBasis:
-    """`landmarks` at given points (m, d), which are not moved; those that others span are left out.
+    """`landmarks` at given points (m, d), not moved; points in the span of others are dropped.
 
     `compress` projects them to the p principal directions of the features of up to 20,000 rows.
     """
@@ -143,8 +142,8 @@ def landmarks_among(
 ) -> LandmarkBasis:
     """`landmarks` from kernel values of all rows with each other, (n, n).
 
-    Points are rows, not moved, and stored as those of the identity matrix: k(x, points) is then
-    some entries of the kernel values of x with all n rows.
+    Points are rows, not moved, and stored as rows of the identity matrix: k(x, points) is then a
+    part of the kernel values of x with all n rows.
     """
     size = min(2 * p if compress else p, len(gram))
     pivots = _pivots_of(lambda some: gram[some], np.diagonal(gram).copy(), size, rng)
@@ -159,7 +158,7 @@ def _compressed(kernel: Kernel, rows: Floats, basis: LandmarkBasis, p: int) -> L
     """The features of a basis on the p principal directions of those of some rows."""
     Z = _gram(kernel, rows, basis.points) @ basis.projection
     directions = principal_frame.principal(Z.T @ Z / len(Z), p)[1]
-    # Rounding may change the order of the points, so features of rows decide the signs.
+    # Rounding may change the order of the points, so signs are fixed by features of rows.
     directions *= signs(Z[:_SIGN_ROWS] @ directions)
     projection = basis.projection @ directions
     return LandmarkBasis(basis.points, np.ascontiguousarray(projection))
@@ -184,12 +183,12 @@ def evaluate(X: Matrix, kernel: Kernel, basis: LandmarkBasis, out: Matrix) -> No
                 out[some, columns] = product(left, right)
 
 
-# A plan is packed once for all rows of a basis, which may come one by one.
+# A plan is packed once per basis, because rows may come one by one.
 _plans: WeakKeyDictionary[LandmarkBasis, tuple[Kernel, PairPlan | None]] = WeakKeyDictionary()
 
 
 def _pair_plan(kernel: Kernel, points: Floats) -> PairPlan | None:
-    """The plan of k(., points), None where the engine does not have the kernel."""
+    """The plan of k(., points); None if the engine lacks the kernel."""
     form = kernel.pair_form(points.shape[1]) if isinstance(kernel, GammaKernel) else None
     return None if form is None else PairPlan.of(*form, points)
 
@@ -201,7 +200,7 @@ def _paired(X: Floats, plan: PairPlan) -> Floats:
 
 
 def _gram(kernel: Kernel, X: Floats, points: Floats) -> Floats:
-    """k(X, points), by the engine where it has the kernel."""
+    """k(X, points), by the engine if it has the kernel."""
     plan = _pair_plan(kernel, points)
     return kernel.gram(X, points) if plan is None else _paired(X, plan)
 
@@ -220,9 +219,9 @@ def _pivots_of(
 ) -> Integers:
     """At most `size` rows, each drawn with probability proportional to its residual so far.
 
-    A block is drawn at once, and each of its rows kept with the probability of its residual after
-    the rows kept before it: the same law as one by one, with matrix products (Epperly, Tropp and
-    Webber, 2024).
+    A block is drawn at once, and each of its rows is kept with a probability given by its residual
+    after the rows kept before it: the same distribution as one by one, with matrix products
+    (Epperly, Tropp and Webber, 2024).
     """
     size = min(size, len(residual))
     floor = 1e-10 * residual.max()  # smaller residuals are mostly rounding
@@ -238,7 +237,8 @@ def _pivots_of(
         kept = _kept(columns[:, some], residual[some], floor, rng)[: size - len(drawn)]
         corner = np.linalg.cholesky(columns[np.ix_(kept, some[kept])])
         new = factors[len(drawn) : len(drawn) + len(kept)]
-        # A product with the inverse takes a tenth of a general solve for as many right-hand sides.
+        # A product with the inverse takes a tenth of the time of a general solve for as many
+        # right-hand sides.
         np.matmul(triangular_inverse(corner.T).T, columns[kept], out=new)
         residual = residual - np.einsum("ij,ij->j", new, new)
         drawn = np.concatenate([drawn, some[kept]])
@@ -247,7 +247,7 @@ def _pivots_of(
 
 
 def _kept(gram: Floats, before: Floats, floor: float, rng: np.random.Generator) -> Integers:
-    """Which rows of a block to keep, from their residuals `before` it and the residual `gram`."""
+    """The rows of a block to keep, from their residuals `before` it and the residual `gram`."""
     gram, kept = gram.copy(), []
     for i, chance in enumerate(rng.random(len(gram))):
         if gram[i, i] > max(floor, chance * before[i]):
@@ -260,7 +260,7 @@ def _nearest_means(kernel: Kernel, X: Floats, points: Floats) -> Floats:
     """Each point moved to the mean of the rows it is most similar to; one step of k-means."""
     similar = _gram(kernel, X, points)
     nearest = np.argmax(similar, axis=1)
-    seen = similar[np.arange(len(X)), nearest] > 0  # none is nearest where all underflow
+    seen = similar[np.arange(len(X)), nearest] > 0  # if all underflow, none is nearest
     order = np.argsort(np.where(seen, nearest, len(points)), kind="stable")[: seen.sum()]
     used, first, counts = np.unique(nearest[order], return_index=True, return_counts=True)
     moved = points.copy()
@@ -270,7 +270,7 @@ def _nearest_means(kernel: Kernel, X: Floats, points: Floats) -> Floats:
 
 
 def _orthonormal(kernel: Kernel, points: Floats) -> LandmarkBasis:
-    """Features whose kernel is exact on the points; points that others span are left out."""
+    """Features whose kernel is exact on the points; points in the span of others are dropped."""
     gram = _gram(kernel, points, points)
     largest = float(gram.diagonal().max() if isinstance(kernel, GivenKernel) else gram[0, 0])
     kept, inverse = pivoted_inverse_root(gram, _tolerance(gram, largest))
@@ -278,5 +278,5 @@ def _orthonormal(kernel: Kernel, points: Floats) -> LandmarkBasis:
 
 
 def _tolerance(gram: Floats, largest: float) -> float:
-    """The residual below which a point is spanned by others, to rounding."""
+    """The residual below which a point is in the span of others, up to rounding."""
     return len(gram) * float(np.finfo(float).eps) * largest

@@ -1,7 +1,7 @@
 """Hermite-Mercer features: an expansion of the Gaussian kernel around the data.
 
-The principal frame, the spread of the Gaussian and the columns are chosen on rows of the data. The
-error bound of a pair, by the residuals of its two rows, holds for every choice.
+The principal coordinates, the spread of the Gaussian and the columns are chosen on rows of the
+data. The error bound of a pair from the residuals of its two rows holds for every choice.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .expander import Expander
 def residual(X: Matrix, basis: MercerBasis, at_zero: float) -> Floats:
     """r(x) = k(x, x) - |z(x)|^2 for the rows of X, (n,): 0 where the features are exact.
 
-    Never negative but for rounding; |k(x, y) - z(x) . z(y)| <= sqrt(r(x) r(y)) for all x and y.
+    Never negative except for rounding; |k(x, y) - z(x) . z(y)| <= sqrt(r(x) r(y)) for all x and y.
     """
     residuals = np.full(len(X), at_zero)
     rows = max(1, 4 * BLOCK_ENTRIES // basis.n_columns)
@@ -37,18 +37,18 @@ def residual(X: Matrix, basis: MercerBasis, at_zero: float) -> Floats:
     return residuals
 
 
-# Multiples of the data's covariance that are tried for the Gaussian of the expansion.
+# Multiples of the data's covariance to try for the Gaussian of the expansion.
 SPREADS = (0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8)
-MANY = 20_000  # from so many rows on, the same frames serve for choosing and for keeping
+MANY = 20_000  # from so many rows on, the frames for choosing are also those of the result
 _VALIDATION_ROWS = 1000
-_TRAINING_ROWS = 4000  # at most, for the mean squares of columns
-_PAIRED = 500  # training rows, at most, that are paired with validation rows
-_PAIR_VALUES = 2**24  # at most, features of paired rows and kernel values of all groups
+_TRAINING_ROWS = 4000  # most rows for the mean squares of columns
+_PAIRED = 500  # most training rows to pair with validation rows
+_PAIR_VALUES = 2**24  # most features of paired rows and kernel values of all groups
 
 
 @dataclass(frozen=True, eq=False)
 class FittedFrames:
-    """What `hermite_mercer` fits to the data for any number of columns: frames, and some rows.
+    """The fit of `hermite_mercer` for any number of columns: principal frames, and some rows.
 
     `training_frames`, one per group, are for choosing the spread and the columns: fitted without
     the validation rows, unless there are too few or too many rows for that to matter. `frames`,
@@ -58,20 +58,20 @@ class FittedFrames:
     training_frames: Sequence[Frame]
     frames: Sequence[Frame]
     validation_rows: Floats
-    training_rows: Floats  # at most `_TRAINING_ROWS`; none where they are wider than `WIDE`
+    training_rows: Floats  # at most `_TRAINING_ROWS`; none if they are wider than `WIDE`
     row_weights: Floats  # of the training rows
-    without_far_rows: FittedFrames | None = None  # if there are far rows: fitted without them
+    without_far_rows: FittedFrames | None = None  # the fit without far rows, if there are any
 
 
 def fit_frames(kernel: Kernel, X: Matrix, weights: Floats | None = None) -> FittedFrames:
     """Fit the frames of every group of a kernel to X: one pass over X, d^3 for each frame.
 
     `weights` (n,) are row weights, for rows of at most `WIDE` columns; rows of weight 0 are not
-    used. If some rows are far out, frames are fitted without them as well.
+    used. If some rows are far out, frames are also fitted without them.
     """
     n, d = X.shape
     if weights is not None and d > WIDE:
-        raise ValueError(f"rows of {d} columns cannot be weighted, those of {WIDE} can")
+        raise ValueError(f"rows of {d} columns cannot be weighted, only up to {WIDE}")
     row_weights = np.ones(n) if weights is None else weights
     rows = np.flatnonzero(row_weights)
     near = nearness(distances(X, rows))
@@ -108,7 +108,7 @@ def _fit_frames(kernel: Kernel, X: Matrix, weights: Floats, *, split: bool) -> F
 def _frames(
     groups: Sequence[Group], X: Matrix, weights: Floats, total: Moments | None
 ) -> list[Frame]:
-    """The frame of every group, from the moments of all columns where these are known."""
+    """The frame of every group, from the moments of all columns if known."""
     frames = []
     for group in groups:
         axes, scale = group.axes, _scale(group)
@@ -139,17 +139,17 @@ def hermite_mercer(
 ) -> MercerBasis:
     """The `p` largest eigenfunctions of the kernel under a Gaussian fitted to X, by group.
 
-    The Gaussian kernel has eigenfunctions in closed form under N(mean, f * covariance): in the
-    principal frame, products of Hermite functions, with eigenvalues that are products of
+    The Gaussian kernel has eigenfunctions in closed form under N(mean, f * covariance): in
+    principal coordinates, products of Hermite functions, with eigenvalues that are products of
     geometric sequences (Zhu et al., 1998; Fasshauer and McCourt, 2012). The largest products over
-    all groups are found best-first, every group keeping one where p allows. f is the one of
-    `SPREADS` with the least error on validation rows, which the covariance has not seen: the mean
-    square of their residuals times that of their pairs with training rows. The covariance leaves
-    far rows out if that lowers the error. Data is not Gaussian: of the 2 p largest
-    eigenfunctions, the p with the largest mean square on training rows are taken instead if that
-    lowers the error. The expansion holds for every f, mean, rotation and choice: data unlike X
-    gives larger residuals, never a wrong bound. One pass over X, d^3 for the frame, O(p log p) for
-    the products; deterministic. Fewer than p columns only where the data has no variance at all.
+    all groups are found best-first; every group keeps one if p allows. f is the one of `SPREADS`
+    with the least error on validation rows, which are not in the covariance: the mean square of
+    their residuals times the mean square error of their pairs with training rows. The covariance
+    leaves far rows out if that lowers the error. Because data are not Gaussian, the p of the 2 p
+    largest eigenfunctions with the largest mean square on training rows are used if that lowers the
+    error. The expansion is valid for every f, mean, rotation and choice: data unlike X gives larger
+    residuals, never a wrong bound. One pass over X, d^3 for the frame, O(p log p) for the products;
+    deterministic. Fewer than p columns only if the data has no variance at all.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def hermite_mercer(
     if chosen.without_far_rows is not None:
         near = chosen.without_far_rows
         near_least, near_spread = best(near.training_frames)
-        # Compare the frames of all rows: a far row among the validation rows is not in the others.
+        # Compare the frames of all rows: the others miss a far row among the validation rows.
         all_rows = error(expander(chosen.frames, spread).by_eigenvalue(p))
         if error(expander(near.frames, near_spread).by_eigenvalue(p)) < all_rows:
             chosen, least, spread = near, near_least, near_spread
@@ -221,10 +221,10 @@ def _validation_error(
 ) -> Callable[[MercerBasis], float]:
     """The error of a basis: the sum of its squared residuals, times that of its pair errors.
 
-    Residuals are of validation rows; pairs are of a validation row and a training row. The
-    residual alone is a bound that the outermost rows decide. Pairs alone, which are the error that
-    matters, say little about rows farther out than any of these. Very wide rows have no training
-    rows to be paired with, and only the residuals count.
+    Residuals are those of validation rows; pairs are a validation row and a training row. Residuals
+    alone are a bound dominated by the outermost rows. Pairs alone, the error that matters, say
+    little about rows farther out. Very wide rows have no training rows for pairs, so only the
+    residuals count.
     """
     validation_rows = fitted.validation_rows
     at_zero = kernel.at_zero(validation_rows.shape[1])

@@ -19,8 +19,8 @@ _WORK = 6e9  # multiply-adds of all steps together, unless `steps` is given
 _DESCENT_ROWS = 800
 _DESCENT_ROUNDS = 2
 # Factors up to 1 + this / sqrt(rows), as measured with breast cancer (five columns, 380 rows) and
-# the swiss roll: half of it protects a few hundred rows of heavy tails too little, and factors up
-# to 1.5 double the error of thousands of evenly spread rows.
+# the swiss roll: half of it is too little for a few hundred rows with heavy tails, and factors up
+# to 1.5 double the error for thousands of evenly spread rows.
 _OUTWARD = 8.0
 
 
@@ -35,11 +35,11 @@ def polish(
 ) -> tuple[Floats, Floats]:
     """Cosine nodes (m, d) and weights (m,) with less mean squared error over pairs of rows of X.
 
-    Levenberg-Marquardt on all m (d + 1) numbers, on new pairs at every step so that it does not
-    overfit to some. The best step on validation pairs, which no step uses, is returned, so the
-    result is not worse there than the start. Weights stay non-negative (they are squares), the
-    zero node stays zero, and the map stays shift-invariant. Polynomial exactness is lost. Worth it
-    up to `MAX_PARAMETERS` numbers; use `descend` beyond.
+    Levenberg-Marquardt on all m (d + 1) numbers, on new pairs at every step to avoid overfitting.
+    It returns the best step on separate validation pairs, so the result is not worse there than the
+    start. Weights stay non-negative (they are squares), the zero node stays zero, and the map stays
+    shift-invariant. Polynomial exactness is lost. For up to `MAX_PARAMETERS` numbers; use `descend`
+    beyond.
 
     Parameters
     ----------
@@ -98,13 +98,13 @@ def descend(
     X: Floats,
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats]:
-    """What `polish` does, for any number of nodes: slower to converge, linear in their number.
+    """Like `polish`, for any number of nodes: slower to converge, linear in their number.
 
     Limited-memory BFGS (Nocedal, 1980) over all pairs of n = 800 rows, in two rounds on different
-    rows, so that it does not overfit to some; the better round on validation rows, which no step
-    uses, is returned, or the start if that is better. A step costs 3 n^2 m + 2 n m d multiply-adds
-    and two sines per row and node; a round has 75 steps, and down to 10 for wide rows, for the
-    same work. Weights stay non-negative and a zero node stays zero.
+    rows to avoid overfitting; it returns the round that is better on separate validation rows, or
+    the start if that is better. A step costs 3 n^2 m + 2 n m d multiply-adds and two sines per row
+    and node; a round has 75 steps, or as few as 10 for wide rows, for the same work. Weights stay
+    non-negative and a zero node stays zero.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def _pairs_error(point: Floats, m: int, X: Floats, gram: Floats) -> tuple[float,
     phases = X @ nodes.T
     cosines, sines = np.cos(phases), np.sin(phases)
     features = np.concatenate([roots * cosines, roots * sines], axis=1)
-    error = features @ features.T  # of a matrix and itself: half the work
+    error = features @ features.T  # a matrix times its transpose: half the work
     error -= gram
     np.fill_diagonal(error, 0.0)
     scale = 1 / max(1, len(X) * (len(X) - 1))
@@ -197,9 +197,9 @@ def _normal_equations(
 def outward(X: Matrix, rng: np.random.Generator) -> Floats:
     """At most 20,000 rows without far ones, each moved away from their mean by a random factor.
 
-    New rows lie beyond the training rows, the more so the fewer these are. Where tails are heavy
-    the outermost rows decide the error, and nodes fitted to the training rows alone may be far off
-    there. Far rows (`principal_frame.nearness`) are left out: the nodes would fit them alone.
+    New rows lie beyond the training rows, more so if these are few. With heavy tails the outermost
+    rows dominate the error, and nodes fitted only to the training rows may be far off there. Far
+    rows (`principal_frame.nearness`) are left out, because the nodes would fit only them.
     """
     some = X if len(X) <= 20_000 else X[rng.choice(len(X), size=20_000, replace=False)]
     most = 1.0 + min(0.5, _OUTWARD / np.sqrt(len(some)))

@@ -23,9 +23,9 @@ class ExactWeights:
     """Non-negative weights of mirrored candidates and the polynomials they integrate exactly."""
 
     weights: Floats  # (m,)
-    residual: float  # max |V a - mu| over all rows asked for
-    degree: int  # the largest even degree met; one more by symmetry
-    feasible: bool  # whether all rows asked for are met
+    residual: float  # max |V a - mu| over all requested rows
+    degree: int  # the largest even degree reached; one more by symmetry
+    feasible: bool  # whether all requested rows are met
 
 
 def even_basis(axes: Floats, degree: int) -> tuple[Floats, Indices]:
@@ -62,8 +62,8 @@ def polynomially_exact_weights(
     Minimises |a - 1/m|^2 subject to V a = mu and a >= 0, so weights stay spread out: not a vertex
     with as many nodes as constraints, which is worse than random on large regions. Newton's method
     on the dual, a = max(0, 1/m + V'y): about ten solves with one unknown per constraint.
-    Where no such weights exist, the rows of the largest feasible degree are met exactly and the
-    others in the least-squares sense.
+    If no such weights exist, the rows of the largest feasible degree are met exactly and the others
+    in the least-squares sense.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def smallest_exact_count(
     relative_accuracy: float = 0.02,
     max_work: float = 2e10,
 ) -> int | None:
-    """About the smallest number of candidates with a non-negative exact rule, or None if not found.
+    """About the smallest number of candidates with a non-negative exact rule, or None.
 
     Doubles the number, then bisects over prefixes of the same candidates: once a prefix has a rule,
     every longer one has. For random candidates the answer is near twice the number of constraints
@@ -149,13 +149,13 @@ def _work(constraints: int, candidates: int) -> float:
 
 
 def _exact(basis: Floats, moments: Floats, tolerance: float) -> Floats | None:
-    """Weights closest to uniform with V a = mu and a >= 0, or None where there are none."""
+    """Weights closest to uniform with V a = mu and a >= 0, or None if there are none."""
     m = basis.shape[1]
     uniform = np.full(m, 1.0 / m)
     if (np.abs(basis @ uniform - moments) <= tolerance * (np.abs(basis) @ uniform)).all():
         return uniform
     if len(basis) > m:
-        return None  # more conditions than unknowns: no solution but for such symmetric nodes
+        return None  # more conditions than unknowns: no solution except for symmetric nodes
     dual = _dual_newton(basis, moments, np.zeros(len(moments)), np.zeros(len(moments)), tolerance)
     if dual is None:
         return None
@@ -184,7 +184,7 @@ def _nearest(basis: Floats, moments: Floats, hard: Mask, tolerance: float) -> Fl
         if new >= error:
             break
         best = weights
-        # Beyond this a harder fit gains nothing and moves the weights further from uniform.
+        # A harder fit gains nothing and moves the weights further from uniform.
         if new > 0.98 * error and softness <= 1e-3 * m:
             break
         dual, before, error = found, softness, new
@@ -194,7 +194,7 @@ def _nearest(basis: Floats, moments: Floats, hard: Mask, tolerance: float) -> Fl
 def _nearest_of_few(basis: Floats, moments: Floats, hard: Mask) -> Floats:
     """The same for fewer candidates than rows, in as many unknowns as candidates."""
     m = basis.shape[1]
-    # Hard rows weigh so much that what is left of them is rounding; the ridge breaks ties.
+    # Hard rows weigh so much that only rounding remains of their residual; the ridge breaks ties.
     scale = np.where(hard, 1e4, 1.0)[:, None]
     gram = (scale * basis).T @ (scale * basis)
     np.fill_diagonal(gram, np.diagonal(gram) + 1e-6 * len(basis))
@@ -211,7 +211,7 @@ def _primal(basis: Floats, dual: Floats) -> Floats:
 def _dual_newton(
     basis: Floats, moments: Floats, softness: Floats, dual: Floats, tolerance: float
 ) -> Floats | None:
-    """The root y of V max(0, 1/m + V'y) + softness * y = mu, or None where there is none.
+    """The root y of V max(0, 1/m + V'y) + softness * y = mu, or None if there is none.
 
     The root minimises a convex piecewise quadratic function, so Newton's method with halved steps
     ends after finitely many. Without softness a root may not exist: a hyperplane then separates mu
@@ -257,7 +257,7 @@ def _dual_value(weights: Floats, moments: Floats, softness: Floats, dual: Floats
 
 
 def _polished(basis: Floats, moments: Floats, weights: Floats, tolerance: float) -> Floats | None:
-    """The nearest weights on the same nodes with V a = mu to rounding; None if that cannot be."""
+    """The nearest weights on the same nodes with V a = mu up to rounding; None if impossible."""
     weights = weights.copy()
     for _ in range(10):
         residual = moments - basis @ weights

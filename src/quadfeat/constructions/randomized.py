@@ -41,9 +41,10 @@ def orthogonal(kernel: Kernel, n: int, d: int, rng: np.random.Generator) -> Rule
 def structured(kernel: Kernel, n: int, d: int, rng: np.random.Generator) -> Rule:
     """Orthogonal directions from Hadamard matrices and random signs: H D1 H D2 H D3.
 
-    Made in O(n log d); the directions are nearly, not exactly, uniform (Yu et al., 2016). Where d
-    is no power of two the padded directions are cut to d axes and scaled to unit length: nearly
-    orthogonal. Below 16 axes there are too few sign patterns: directions are those of `orthogonal`.
+    Computed in O(n log d); the directions are nearly, not exactly, uniform (Yu et al., 2016). If d
+    is not a power of two, padded directions are cut to d axes and scaled to unit length: they are
+    then nearly orthogonal. Below 16 axes there are too few sign patterns: directions are those of
+    `orthogonal`.
     """
     _require_rotation_invariant(kernel, "OrthogonalFourier(structured=True)")
     if d < 16:
@@ -74,8 +75,8 @@ def spherical_radial(kernel: Kernel, n: int, d: int, rng: np.random.Generator) -
     """Randomly rotated simplices of degree (3, 3) for a Gaussian (Munkhoeva et al., 2018).
 
     A block of d + 1 nodes with radius rho ~ chi(d + 2) has weights d / ((d + 1) rho^2), and the
-    zero node takes what is left to mass 1. That rest is zero on average and negative half of the
-    time; where it is negative it is dropped and the other weights scaled to mass 1.
+    zero node takes the rest of mass 1. That rest is zero on average and negative half of the time;
+    if it is negative, it is dropped and the other weights are scaled to mass 1.
     """
     if not kernel.rotation_invariant or not np.isfinite(kernel.subgaussian(d)):
         raise ValueError(
@@ -112,7 +113,7 @@ def _require_rotation_invariant(kernel: Kernel, name: str) -> None:
 def _with_radii(directions: Floats, kernel: Kernel, rng: np.random.Generator) -> Floats:
     """Directions of unit length with the lengths of independent draws of the spectrum.
 
-    A gamma per axis stretches the axes after, as it stretches the spectrum.
+    A gamma per axis stretches the axes afterwards, as it stretches the spectrum.
     """
     n, d = directions.shape
     gamma = np.asarray(kernel.get_params()["gamma"], dtype=np.float64)

@@ -1,7 +1,7 @@
 """Non-negative weights by least squares over pairs of points, on all nodes or a selection.
 
 Weights are those of cosines, k~(x, y) = sum_i a_i cos(w_i . (x - y)): one weight per mirrored pair.
-The objectives see phases, never kernels: `phases (n, m)` is X @ nodes.T, so the nodes of all groups
+The objectives use phases, not kernels: `phases (n, m)` is X @ nodes.T, so the nodes of all groups
 of an ANOVA or convolution kernel are reweighted jointly.
 """
 
@@ -34,7 +34,7 @@ class System:
         return float(weights @ self.gram @ weights - 2 * self.linear @ weights) + self.constant
 
     def restrict(self, index: Indices) -> System:
-        """The system of the nodes `index` alone."""
+        """The system restricted to the nodes `index`."""
         return System(self.gram[np.ix_(index, index)], self.linear[index], self.constant)
 
 
@@ -107,7 +107,7 @@ def refit(phases: Floats, gram: Floats, *, start: Floats | None = None) -> Solut
 def keep_better(
     phases: Floats, gram: Floats, start: Floats, result: Floats, *, mix: bool = False
 ) -> Floats:
-    """Of `start` and `result`, the weights with the smaller error over pairs of unseen points.
+    """The better of `start` and `result` over pairs of unseen points.
 
     With `mix`, the best t result + (1 - t) start, t in [0, 1], which is at least as good as both
     and has the nodes of both. Pairs of a point with itself do not count. `start` may be signed.
@@ -136,14 +136,14 @@ def keep_better(
 class Selection:
     """Nodes kept from a pool, in the pool's order, and their weights.
 
-    A weight is 0 only where no node that fits into the remaining columns would lower the error: the
-    node then fills the budget without effect. That happens where the best non-negative weights on
-    the whole pool need fewer nodes than the budget allows; a larger pool helps.
+    A weight is 0 only if no node that fits into the remaining columns would lower the error: the
+    node then fills the budget without effect. That happens if the best non-negative weights on the
+    whole pool need fewer nodes than the budget allows; a larger pool helps.
     """
 
     index: Indices  # (k,)
     weights: Floats  # (k,)
-    kkt_residual: float  # of the last fit, on the nodes kept
+    kkt_residual: float  # from the last fit, on the nodes kept
 
 
 def prune(
@@ -164,10 +164,10 @@ def prune(
     costs : (m,)
         Columns per node: 1 for the zero node, 2 for every other.
     budget : int
-        Columns to spend. All are spent where the costs allow it; one stays unused where the best
-        weights on the whole pool need no more and only dropping their zero node would spend it.
+        Columns to spend. All are spent if the costs allow it; one stays unused if the best weights
+        on the whole pool need no more and only dropping their zero node would spend it.
     keep : float
-        The part of the columns that survives a round.
+        The share of the columns that survives a round.
     waste : int
         Columns that may stay unused to keep larger weights: with 1, the zero node survives an even
         budget if its weight exceeds the smallest other one kept.
@@ -190,7 +190,7 @@ def select_l1(system: System, costs: Indices, budget: int, *, waste: int = 0) ->
     """Nodes for at most `budget` columns: the paper's l1 penalty, bisected, then a fit without it.
 
     Minimises the error + penalty * sum(a). The penalty is the largest at which the nodes still fill
-    the budget; smallest weights beyond the budget are dropped. Parameters as in `prune`.
+    the budget; the smallest weights beyond the budget are dropped. Parameters as in `prune`.
     """
     _check_selection(system, costs, budget)
     weights = _l1_weights(system, costs, budget)
@@ -200,7 +200,7 @@ def select_l1(system: System, costs: Indices, budget: int, *, waste: int = 0) ->
 
 
 def _l1_weights(system: System, costs: Indices, budget: int) -> Floats:
-    """Penalised weights that cost at least `budget`, and as little more as bisection finds."""
+    """Penalised weights that cost at least `budget`, but as little more as bisection achieves."""
     weights = np.zeros(len(system.linear))
     largest = 2 * float(system.linear.max(initial=0.0))  # beyond it every weight is zero
     enough, excess = 0.0, 1.0  # penalties, relative to the largest: one that fills, one too large
@@ -227,7 +227,7 @@ def _l1_weights(system: System, costs: Indices, budget: int) -> Floats:
 
 
 def _penalised(system: System, penalty: float, start: Floats) -> Floats:
-    # The path only picks nodes: a loose tolerance changes none of the weights that are kept.
+    # The path only picks nodes: a loose tolerance does not change the final weights.
     return nonnegative_least_squares(
         system.gram, system.linear - 0.5 * penalty, start=start, tolerance=1e-8
     ).weights
@@ -292,11 +292,13 @@ def _check_selection(system: System, costs: Indices, budget: int) -> None:
     if costs.shape != system.linear.shape or not np.isin(costs, (1, 2)).all() or not len(costs):
         raise ValueError(f"costs must be 1 or 2 for each of the {len(system.linear)} nodes")
     if budget < costs.min():
-        raise ValueError(f"budget={budget} buys no node; the cheapest costs {costs.min()} columns")
+        raise ValueError(
+            f"budget={budget} is too small for any node; the cheapest costs {costs.min()} columns"
+        )
 
 
 class Pool:
-    """The candidate nodes of all groups of a kernel as one list, with one zero node for all."""
+    """The candidate nodes of all groups of a kernel as one list, with a common zero node."""
 
     def __init__(self, groups: Sequence[Group], pool: Sequence[Rule]) -> None:
         self._groups = groups

@@ -6,9 +6,10 @@ experiments, which appends, is the exception).
 Sources, in the order in which rows pass through them:
 
 - `readers`: the reader for a file's ending; `numpy_files` (NPY, NPZ), `tables` (CSV, Parquet) and
-  `svmlight` have one each; `wanted`: which columns a reader is asked for, and the `Batch` it yields
+  `svmlight` have one each; `wanted`: the columns that a reader is to read, and the `Batch` it
+  yields
 - `arrays`: arrays and DataFrames; `sources`: `source`, which opens any of these, or blocks
-- `blocks`: `Block`, checked rows, and what all blocks of a source have in common
+- `blocks`: `Block`, checked rows, and the form that all blocks of a source share
 - `base`: `Source`, equal blocks that every pass reads again
 - `iterators`: `IteratorSource`, an iterator of blocks that can be read once
 - `partitioned`: rows that stay on other machines; `MappedRows`, for any engine, and `spark_rows`
@@ -16,20 +17,20 @@ Sources, in the order in which rows pass through them:
 
 Tables with text, dates and gaps:
 
-- `encoder`: `TableEncoder`, tables in, numbers out; `encoder_targets`: targets as it takes them
-- `column_kinds`: what a column is; `column_encoders`: what becomes of it; `encoded_units`: what the
-  columns that come out mean
-- `frame`: a table of any make as columns; the only file that imports narwhals
-- `table_files`: CSV files of any spelling, Parquet files and folders, as Arrow tables
+- `encoder`: `TableEncoder`, tables in, numbers out; `encoder_targets`: its targets
+- `column_kinds`: the kind of a column; `column_encoders`: its encoding; `encoded_units`: the
+  meaning of the output columns
+- `frame`: a table of any library as columns; the only file that imports narwhals
+- `table_files`: CSV files of any dialect, Parquet files and folders, as Arrow tables
 - `table_source`: `TableBlocks`, tables and files of them as blocks of numbers
 
-What is learned from a first pass:
+Results of a first pass:
 
-- `sampling`: `RowSample`, a sample decided by the rows' values, and the `SampledRows` it holds
+- `sampling`: `RowSample`, a sample that depends only on the rows' values, and its `SampledRows`
 - `summary`: `Summary`, number of rows, classes and a sample; `distinct_rows`, effective numbers
 - `identity`: checksums of blocks and digests of parameters, to refuse data that has changed
 
-Files that are written:
+Output files:
 
 - `atomic`: files that are replaced whole; `archive`: a JSON manifest and arrays in one file
 - `checkpoint`: `Checkpoint`, from which an interrupted fit is resumed

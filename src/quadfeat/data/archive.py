@@ -61,8 +61,8 @@ def read(path: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     except Exception:
         # zipfile and NumPy raise a dozen types of errors on damaged headers.
         raise ValueError(
-            f"{path} is not a file of quadfeat, or is damaged; give one that quadfeat fit or "
-            f"quadfeat.save wrote"
+            f"{path} is not a file of quadfeat, or is damaged; give one written by quadfeat fit or "
+            f"quadfeat.save"
         ) from None
 
 

@@ -20,7 +20,7 @@ try:
     import fcntl
 except ImportError:  # not a Unix: temporary files of killed writers are then not removed
     fcntl = None  # type: ignore[assignment]
-_NAME = 60  # characters of a file's name in that of its temporary file: at most 255 bytes
+_NAME = 60  # characters of a file's name kept in its temporary name: at most 255 bytes
 
 
 @contextlib.contextmanager
@@ -40,8 +40,10 @@ def replacing(path: Any) -> Iterator[BinaryIO]:
     with _named(path):
         target, earlier = _target(path)
         remove_stale(path)
-        temporary, file = _create(target, 0o666 if earlier is None else 0o600)
-        try:
+        temporary = _temporary(target)
+        file: BinaryIO | None = None
+        try:  # Ctrl-C may come as soon as there is a file
+            file = _create(temporary, 0o666 if earlier is None else 0o600)
             yield file
             file.flush()
             if earlier is not None and hasattr(os, "fchown"):  # not on Windows
@@ -53,12 +55,12 @@ def replacing(path: Any) -> Iterator[BinaryIO]:
                 file.close()
             os.replace(temporary, target)
         except BaseException:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(temporary)
+            _unlink(temporary)
             raise
         finally:
             with contextlib.suppress(OSError):
-                file.close()
+                if file is not None:
+                    file.close()
         _sync_folder(target.parent)
 
 
@@ -78,13 +80,15 @@ def try_out(path: Any) -> None:
     """Raise the OSError that `replacing` would raise, for example for a read-only folder."""
     with _named(path):
         target, _ = _target(path)
-        temporary, file = _create(target, 0o600)
-        os.unlink(temporary)
-        file.close()
+        temporary = _temporary(target)
+        try:
+            _create(temporary, 0o600).close()
+        finally:
+            _unlink(temporary)
 
 
 def remove_stale(path: Any) -> None:
-    """Remove temporary files of killed writers of `path`, but none that is in use.
+    """Remove temporary files of killed writers of `path`, but none in use.
 
     A writer holds a lock on its temporary file, so a file that can be locked has no writer.
     """
@@ -135,18 +139,28 @@ def _target(path: Any) -> tuple[Path, os.stat_result | None]:
     return target, status
 
 
-def _create(target: Path, mode: int) -> tuple[Path, BinaryIO]:
-    """A new temporary file beside the target, locked."""
+def _temporary(target: Path) -> Path:
+    """A new name beside the target."""
+    return target.with_name(f".{target.name[:_NAME]}.{secrets.token_hex(8)}.tmp")
+
+
+def _create(temporary: Path, mode: int) -> BinaryIO:
+    """A new temporary file, locked."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     while True:
-        temporary = target.with_name(f".{target.name[:_NAME]}.{secrets.token_hex(8)}.tmp")
         descriptor = os.open(temporary, flags, mode)
         if fcntl is not None:
             with contextlib.suppress(OSError):  # not every file system has locks
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
         if _is_named(descriptor, temporary):
-            return temporary, os.fdopen(descriptor, "w+b")
+            return os.fdopen(descriptor, "w+b")
         os.close(descriptor)  # another writer removed it as stale before it was locked
+
+
+def _unlink(temporary: Path) -> None:
+    """Remove a temporary file, if it was created."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        os.unlink(temporary)
 
 
 def _is_named(descriptor: int, path: Any) -> bool:

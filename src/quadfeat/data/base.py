@@ -17,7 +17,7 @@ from .identity import Ledger
 from .summary import Summary, summarise
 from .wanted import Batch
 
-_VALUES = 2**25  # values of a block made dense, at most: 256 MB
+_VALUES = 2**25  # most values of a dense block: 256 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Source:
     dtype : the precision of the features, or None for that of X
         Blocks of X keep their own precision, since they may be centred before they are rounded.
         Values too large for this dtype are refused.
-    first_index : what indices of an svmlight file count from, 0 or 1; None for other sources
+    first_index : first index of an svmlight file, 0 or 1; None for other sources
     """
 
     on_workers: ClassVar[Literal[False]] = False
@@ -52,7 +52,7 @@ class Source:
 
     @property
     def rows(self) -> int:
-        """Rows of every block but the last: as asked for, fewer if they are very wide."""
+        """Rows of every block but the last: the requested number, fewer if they are very wide."""
         width = self._form.width
         return self._rows if width is None else min(self._rows, max(1, _VALUES // max(width, 1)))
 
@@ -76,7 +76,7 @@ class Source:
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """One pass over the blocks, beginning at block number `start`."""
         if start and self._form.dtype is None:
-            # Nothing has been read, so what the first block decides is still unknown.
+            # Nothing has been read yet, so the form of the first block is still unknown.
             yield from itertools.islice(self.blocks(), start, None)
             return
         row = start * self.rows
@@ -93,7 +93,7 @@ class Source:
         return self._ledger.checksums(stop)
 
     def expect(self, checksums: Any) -> None:
-        """Refuse a source whose first blocks do not have these checksums."""
+        """Raise an error if the first blocks of the source do not have these checksums."""
         self._ledger.expect(checksums)
 
     def _checked(self, batches: Iterator[Batch], row: int) -> Iterator[Block]:

@@ -1,4 +1,4 @@
-"""Blocks of rows, and what all blocks of a source must have in common: names, width, dtype."""
+"""Blocks of rows, and the form that all blocks of a source share: names, width, dtype."""
 
 from __future__ import annotations
 
@@ -92,13 +92,13 @@ class Names:
 
 @dataclass(eq=False)
 class Form:
-    """What the first block decides for all: width, dtype, sparsity, targets and weights."""
+    """The form set by the first block: width, dtype, sparsity, targets and weights."""
 
     width: int | None = None
     dtype: Any = None
     is_sparse: bool | None = None
     parts: tuple[bool, bool] | None = None  # (has targets, has weights)
-    text: bool | None = None  # whether targets are text; joined to text, numbers would become text
+    text: bool | None = None  # whether targets are text; numbers joined to text would become text
 
     def take(self, block: Block, name: str, row: int) -> None:
         """Record the first block's form; raise a ValueError if a later block differs."""

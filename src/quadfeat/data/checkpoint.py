@@ -17,7 +17,7 @@ class Checkpoint:
     ----------
     path : path
     interval : float, minimum seconds between two writes
-    identity : dict of str, what a fit must share with the one that wrote the file
+    identity : dict of str, must be equal in the fit that wrote the file
     """
 
     active = True
@@ -36,7 +36,7 @@ class Checkpoint:
 
     @staticmethod
     def none() -> Checkpoint:
-        """A checkpoint of no file: nothing to resume, never due, writes nothing."""
+        """A checkpoint without a file: nothing to resume, never due, writes nothing."""
         return _NoCheckpoint()
 
     def _try_out(self, path: Path) -> None:
@@ -71,8 +71,8 @@ class Checkpoint:
         """Add one more part to the identity; a ValueError if the file has another value."""
         if self._theirs is not None and self._theirs.get(what) != value:
             raise ValueError(
-                f"checkpoint={str(self._path)!r} is of a fit with other {what}; give another path, "
-                f"or delete the file to begin again"
+                f"checkpoint={str(self._path)!r} is from a fit with other {what}; give another "
+                f"path, or delete the file to start again"
             )
         self._identity[what] = value
 
@@ -112,15 +112,15 @@ class Checkpoint:
             archive.write(self._path, manifest, named)
         except OSError as error:
             warnings.warn(
-                f"{error.strerror or error}; the fit goes on, and would be resumed from an earlier "
-                f"checkpoint or none",
+                f"{error.strerror or error}; the fit continues, and would be resumed from an "
+                f"earlier checkpoint or from the start",
                 stacklevel=2,
             )
         self._written = time.monotonic()
 
 
 class _NoCheckpoint(Checkpoint):
-    """The checkpoint of a fit that is not written to a file."""
+    """The checkpoint of a fit without a file."""
 
     active = False
     exists = False

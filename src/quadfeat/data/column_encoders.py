@@ -1,8 +1,8 @@
-"""What a `TableEncoder` does to one column: numbers, categories, target means, dates, texts.
+"""Encoders of one column for `TableEncoder`: numbers, categories, target means, dates, texts.
 
-Each encoder is a frozen record of what was learned from the training rows. `encode` turns a column
-into an array (n, k) of finite numbers, about as spread out as a standard normal variable, and
-`unseen` counts values that training rows did not have. The learning is in the functions beside.
+Each encoder is a frozen record of what it learned from the training rows. `encode` turns a column
+into an array (n, k) of finite numbers, scaled about like a standard normal variable, and `unseen`
+counts values that training rows did not have. The learning is in the functions `of`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from .._checks import require
 from .._typing import Floats
 from .frame import Column
 
-_LINEAR = 3.0  # spreads from the centre up to which numbers are scaled only; beyond, logarithms
+_LINEAR = 3.0  # spreads from the centre up to which numbers are only scaled; then logarithms
 _NORMAL = {0.25: 1.349, 0.05: 3.290, 0.01: 4.653}  # ranges of quantiles of a normal variable
 _GRAMS = (3, 4)  # lengths of character n-grams
-_BUCKETS = 1024  # of the hash of n-grams
-_HASHED_TEXTS = 4096  # at a time: n-grams take some hundred times the memory of their texts
-_SVD_TEXTS = 5000  # at most, to learn directions from
+_BUCKETS = 1024  # buckets of the hash of n-grams
+_HASHED_TEXTS = 4096  # texts at a time: their n-grams take some hundred times the memory
+_SVD_TEXTS = 5000  # most texts to learn directions from
 _DAY = np.timedelta64(1, "D")
 _CYCLES = ("year", "week", "day")
 
@@ -31,7 +31,7 @@ _CYCLES = ("year", "week", "day")
 def compressed(z: Floats) -> Floats:
     """z up to 3 in absolute value, 3 (1 + log(|z| / 3)) with its sign beyond: smooth, increasing.
 
-    A value 100 spreads away is then 13 away: far, but not so far that kernels see nothing else.
+    A value 100 spreads away is then 13 away: far, but not so far that it dominates the kernel.
 
     >>> compressed(np.array([-1.0, 3.0, 300.0])).round(1)
     array([-1. ,  3. , 16.8])
@@ -51,9 +51,9 @@ def expanded(z: Floats) -> Floats:
 
 
 def centre_and_spread(x: Floats, weight: Floats) -> tuple[float, float]:
-    """The median, and the spread of the middle half, or of what share of rows has a spread at all.
+    """The median, and the spread of the middle half, or of more rows if that has no spread.
 
-    In units in which a normal variable has spread 1. Weights count as copies.
+    In units where a normal variable has spread 1. Weights count as copies.
     """
     centre = float(np.quantile(x, 0.5, weights=weight, method="inverted_cdf"))
     for tail, unit in _NORMAL.items():
@@ -114,7 +114,7 @@ class NumberEncoder:
 class OneHotEncoder:
     """One column per category, 1 where a row has it; of two categories only the second.
 
-    A gap is a category if training rows had gaps. A category that was not seen has zeros only.
+    A gap is a category if training rows had gaps. An unseen category has only zeros.
     """
 
     values: Any  # (k,) texts, sorted
@@ -160,7 +160,7 @@ class OneHotEncoder:
 
 
 def codes_of(column: Column, values: Any) -> Any:
-    """The position of each row's text in `values` (n,); k for a gap, k + 1 if it is not there."""
+    """The position of each row's text in `values` (n,); k for a gap, k + 1 if it is unknown."""
     place = {text: i for i, text in enumerate(values)}
     k = len(place)
     table = np.array([place.get(text, k + 1) for text in column.texts] + [k])
@@ -176,15 +176,15 @@ class TargetMeanEncoder:
     """The mean target of each category, shrunk towards the mean of all rows.
 
     (n_c mean_c + lambda mean) / (n_c + lambda), where lambda is the variance within categories over
-    the variance between them, estimated by moments (Snijders and Bosker, 1999). A gap is a category
-    of its own; a category that was not seen has the mean of all. Training rows get means of the
-    other folds only, so that no row's own target leaks into its features; `fold_means` has them.
+    the variance between them, estimated by moments (Snijders and Bosker, 1999). Gaps are a separate
+    category; an unseen category has the mean of all. Training rows get the means of the other folds
+    (`fold_means`), so that a row's target does not leak into its features.
 
     Parameters
     ----------
     values : (k,) texts, sorted
     means : (k + 2, t), of the categories, of gaps and of all
-    fold_means : (folds, k + 2, t), of all rows but those of the fold
+    fold_means : (folds, k + 2, t), of all rows except those of the fold
     labels : names of the t targets, "" for a single one
     had_gaps : bool
     """
@@ -199,7 +199,7 @@ class TargetMeanEncoder:
     def of(
         cls, column: Column, Y: Floats, labels: tuple[str, ...], weight: Floats, folds: Any
     ) -> TargetMeanEncoder | None:
-        """Learn from targets Y (n, t); None if categories tell nothing about them."""
+        """Learn from targets Y (n, t); None if categories do not predict them."""
         used = np.unique(column.values[~column.gaps])
         values = _as_texts(column.texts[i] for i in used)
         codes = codes_of(column, values)
@@ -276,7 +276,7 @@ def _shrunk(codes: Any, Y: Floats, weight: Floats, k: int) -> Floats:
 class DateEncoder:
     """Time since the median date, and cosine and sine of the time of year, week and day.
 
-    Only cycles in which the training rows differ.
+    Only cycles in which training rows differ are used.
     """
 
     centre: float  # days since 1970
@@ -293,7 +293,7 @@ class DateEncoder:
         centre, spread = centre_and_spread(days, weight[~gaps])
         moves = {name: np.ptp(angle) > 0 for name, angle in _angles(column.values[~gaps]).items()}
         cycles = tuple(name for name in _CYCLES if moves[name])
-        if np.ptp(days) < 60:  # then the time of year is the time itself
+        if np.ptp(days) < 60:  # then the time of year is the same as the time
             cycles = tuple(name for name in cycles if name != "year")
         return cls(centre, spread, cycles, indicator, bool(gaps.any()))
 
@@ -340,10 +340,11 @@ def _angles(dates: Any) -> dict[str, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class TextEncoder:
-    """Counts of hashed character n-grams, along the directions in which training texts differ most.
+    """Counts of hashed character n-grams, projected on the leading directions of training texts.
 
-    Counts c become log(1 + c), weighted by log(n / n_texts) of the bucket, of norm 1; then the
-    leading singular vectors (latent semantic analysis; Deerwester et al., 1990).
+    Counts c become log(1 + c), weighted by log(n / n_texts) of the bucket and scaled to norm 1;
+    then they are projected on the leading singular vectors (latent semantic analysis; Deerwester et
+    al., 1990).
     """
 
     importance: Floats  # (buckets,)
@@ -352,7 +353,7 @@ class TextEncoder:
 
     @classmethod
     def of(cls, column: Column, n_columns: int) -> TextEncoder:
-        """Learn from a column of texts, of which at most 5000 decide the directions."""
+        """Learn from a column of texts; at most 5000 of them determine the directions."""
         used = np.unique(column.values[~column.gaps])
         chosen = np.random.default_rng(0).permutation(used)[:_SVD_TEXTS]
         counts = _hashed([column.texts[i] for i in np.sort(chosen)])
@@ -388,7 +389,7 @@ class TextEncoder:
         return np.asarray(table[column.values])
 
     def unseen(self, column: Column) -> int:
-        """How many gaps there are, if training rows had none; other texts are as good as new."""
+        """The number of gaps, if training rows had none; every other text can be encoded."""
         return 0 if self.had_gaps else int(column.gaps.sum())
 
     def check(self) -> None:

@@ -1,4 +1,4 @@
-"""What a column is: a number, a category, a date, free text, an id, or nothing to learn from."""
+"""The kind of a column: number, category, date, free text, id, or useless."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from .wanted import listed
 
 Flags = npt.NDArray[np.bool_]
 KINDS = ("number", "category", "date", "text", "drop")
-_DISTINCT = 0.95  # share of distinct texts from which a column has no categories
-_FEW = 20  # rows below which nothing is called an id
-_WORDS = 3.0  # mean words of a text from which it is free text
-_REPEATS = 0.5  # share of distinct values from which texts of many words are free text
-_DENSE = 50  # rows from which whole numbers without gaps or repeats are taken for row numbers
+_DISTINCT = 0.95  # above this share of distinct texts a column has no categories
+_FEW = 20  # with fewer rows no column is called an id
+_WORDS = 3.0  # texts of at least this mean number of words are free text
+_REPEATS = 0.5  # if at least this share of values is distinct
+_DENSE = 50  # from this many rows on, whole numbers without gaps or repeats count as row numbers
 _ID_NAME = re.compile(
     r"^$|^unnamed|(^|[_\s.-])(id|uuid|guid|index|idx|rowid|key)$|^id[_\s.-]", re.I
 )
-_MOSTLY = 0.5  # share of rows with numbers from which other text is likely to be a mistake
+_MOSTLY = 0.5  # if this share of rows has numbers, other text is probably a mistake
 _NUMBERS_BUT = "numbers, but text such as"
 _GAPS_TELL = 3.0  # standard errors between the targets of gaps and of other rows
 
 
 @dataclass(frozen=True)
 class ColumnReport:
-    """What became of a column: its kind, and why; gaps and distinct values; columns that came out.
+    """The encoding of a column: its kind and the reason, gaps, distinct values, output columns.
 
     `kind` is "number", "category", "date", "text" or "drop".
     """
@@ -55,15 +55,15 @@ class ColumnReport:
 
 
 def plain_report(table: Frame) -> tuple[ColumnReport, ...]:
-    """The report of a table of numbers that is used as it is."""
+    """The report of a table of numbers that is not encoded."""
     counts = {name: len(np.unique(table.column(name).values)) for name in table.names}
     return tuple(ColumnReport(name, "number", "", 0, n, 1) for name, n in counts.items())
 
 
 def kind_of(name: str, column: Column, n_rows: int) -> tuple[str, str]:
-    """The kind of a column, and why, where that needs saying; "drop" for what tells nothing.
+    """The kind of a column, and the reason if it needs one; "drop" for a useless column.
 
-    `n_rows` is the number of rows of the whole table, of which the column may be a sample.
+    `n_rows` is the number of rows of the whole table; the column may be a sample of them.
     """
     known = column.values[~column.gaps]
     if len(known) == 0:
@@ -102,7 +102,7 @@ def kind_of(name: str, column: Column, n_rows: int) -> tuple[str, str]:
 
 
 def _among_numbers(texts: list[str], counts: Any) -> str:
-    """Which text makes a column of numbers one of categories; "" if it is none of numbers."""
+    """The text that makes a column of numbers a category; "" if it does not hold numbers."""
     number = np.array([is_number(text) for text in texts])
     if number.all() or number.sum() < _FEW or counts[number].sum() < _MOSTLY * counts.sum():
         return ""
@@ -111,16 +111,16 @@ def _among_numbers(texts: list[str], counts: Any) -> str:
 
 
 def advice(reports: Sequence[ColumnReport]) -> list[str]:
-    """A sentence on each thing about columns that is likely to be a mistake."""
+    """A sentence for each column that was probably read wrongly."""
     out = []
     ids = [each.name for each in reports if each.kind == "drop" and "an id" in each.why]
     if ids:
         out.append(
-            f"{listed(ids)} only names the rows, and is left out; to use it, give "
+            f"{listed(ids)} only identifies rows, and is left out; to use it, give "
             f"columns={{{ids[0]!r}: 'number'}} or 'category' ({_option(ids[0])} of the command)"
         )
     out += [
-        f"{each.name!r} has {each.why}, so it is taken for a category; for numbers, with gaps in "
+        f"{each.name!r} has {each.why}, so it is read as a category; for numbers, with gaps in "
         f"these rows, give columns={{{each.name!r}: 'number'}} ({_option(each.name)} of the "
         f"command)"
         for each in reports
@@ -134,7 +134,7 @@ def _option(name: str) -> str:
 
 
 def is_row_number(name: str, known: Floats, n_rows: int) -> bool:
-    """Whether numbers only name rows: whole, never repeated, and dense or called an id."""
+    """Whether numbers only identify rows: whole, never repeated, and dense or called an id."""
     if len(known) < _FEW or not (known == np.round(known)).all():
         return False
     if len(np.unique(known)) < len(known):
@@ -145,8 +145,10 @@ def is_row_number(name: str, known: Floats, n_rows: int) -> bool:
 
 
 def gaps_tell(gaps: Flags, Y: Floats | None, weight: Floats) -> bool:
-    """Whether rows with a gap have other targets: by 3 standard errors, for t targets sqrt(2 log t)
-    more. Without targets, whether at least 1% of rows, and 5, have one.
+    """Whether rows with a gap have different targets, by 3 standard errors.
+
+    For t targets by sqrt(2 log t) more. Without targets, whether at least 1% of rows, and at least
+    5, have a gap.
     """
     n = int(gaps.sum())
     if n == 0 or n == len(gaps):

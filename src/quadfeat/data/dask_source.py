@@ -85,7 +85,7 @@ class Partitions(PartitionedRows):
 
 
 def _counted(tasks: Steps) -> Any:
-    """Counts the tasks of Dask's own schedulers; a cluster has its dashboard."""
+    """Counts the tasks of Dask's local schedulers; a cluster has its dashboard."""
 
     def finished(key: Any, value: Any, graph: Any, state: Any, worker: Any) -> None:
         done = len(state["finished"])
@@ -101,11 +101,11 @@ def is_partitioned(X: Any) -> bool:
 
 
 def partitions(X: Any, y: Any, sample_weight: Any, *, dtype: Any) -> PartitionedRows:
-    """A Dask collection, or `MappedRows`, as a source; the latter have their own targets."""
+    """A Dask collection, or `MappedRows`, as a source; the latter contain targets."""
     if not isinstance(X, MappedRows):
         return Partitions(X, y, sample_weight, dtype=dtype)
     if y is not None or sample_weight is not None:
-        raise TypeError("MappedRows have their own targets and weights: call fit(rows)")
+        raise TypeError("MappedRows contain targets and weights: call fit(rows)")
     return X.astype(dtype)
 
 

@@ -1,4 +1,4 @@
-"""What the columns mean that a `TableEncoder` makes: values in their own units, and categories."""
+"""The meaning of the output columns of a `TableEncoder`: original units, and categories."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .column_encoders import (
 )
 from .encoder import TableEncoder
 
-_MOST_NAMED = 20  # categories that are told by name; more are shown by their mean target
-_DAYS = 365.2425  # of a year
+_MOST_NAMED = 20  # up to so many categories are shown by name, more by their mean target
+_DAYS = 365.2425  # days of a year
 
 
 class EncodedUnit(NamedTuple):
-    """Columns of encoded rows that are one column of the table, or one property of it.
+    """Encoded columns that represent one column of the table, or one property of it.
 
     Parameters
     ----------
@@ -42,10 +42,10 @@ class EncodedUnit(NamedTuple):
 
 
 def encoded_units(encoder: TableEncoder) -> list[EncodedUnit]:
-    """The units of the columns that come out of a fitted encoder, in their order.
+    """The units of the output columns of a fitted encoder, in order.
 
-    Categories are one unit, whether they have a column each or are encoded by mean targets, of up
-    to 20 of them. Numbers are one, and whether they are missing is another.
+    Up to 20 categories are one unit, whether they have a column each or are encoded by mean
+    targets. A number is one unit, and its indicator of gaps is another.
 
     >>> import pandas as pd
     >>> table = pd.DataFrame({"size": [1.0, 2.0, 6.0], "colour": ["red", "blue", "green"]})

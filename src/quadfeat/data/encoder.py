@@ -40,14 +40,14 @@ TEXTS = ("hash", "refuse")
 class TableEncoder(EncoderFacts, TransformerMixin, BaseEstimator):
     """Tables with text, dates and gaps in, arrays of numbers out, scaled for kernels.
 
-    Numbers: less their median, over the spread of the middle half of the rows, logarithmic beyond
-    three spreads. Gaps become the median, with an indicator column where rows with gaps have other
-    targets. Categories: one column each up to `max_one_hot` of them; more become their mean target,
-    shrunk towards the mean of all rows (one column per class, if there are more than two).
-    `fit_transform` uses means of the other folds, so that no row sees its own target; folds are
-    decided by a hash of the row, so copies are in one fold. Dates: time, and cosine and sine of the
+    Numbers: minus their median, divided by the spread of the middle half of the rows, logarithmic
+    beyond three spreads. Gaps become the median, with an indicator column if rows with gaps have
+    different targets. Categories: one column each up to `max_one_hot` of them; more become their
+    mean target, shrunk towards the mean of all rows (one column per class, if there are more than
+    two). `fit_transform` uses means of the other folds, so that no row sees its target; folds
+    depend on a hash of the row, so copies are in one fold. Dates: time, and cosine and sine of the
     time of year, week and day. Free text: hashed character n-grams along their leading directions.
-    Constant and empty columns are left out, and ids, with a warning: `report_` says why.
+    Constant columns, empty columns and ids are left out, with a warning: `report_` says why.
 
     Columns are found by name, in any order. Categories and gaps that training rows did not have are
     encoded as an average value, and counted in an `UnseenValues` warning.
@@ -55,15 +55,15 @@ class TableEncoder(EncoderFacts, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     columns : dict of column -> "number", "category", "date", "text" or "drop", or None
-        Kinds of columns that would be taken for something else.
-    max_one_hot : int, categories of a column up to which each has a column of its own
-        Few, since kernels learn a length scale per column for up to 32 columns. Without targets, or
-        if they tell nothing, up to 30 times as many, then texts.
+        Kinds of columns that would otherwise be read as something else.
+    max_one_hot : int, most categories of a column that get one column each
+        Few, because kernels learn a length scale per column for up to 32 columns. Without targets,
+        or if categories do not predict them, up to 30 times as many; more are read as texts.
     text : "hash" or "refuse", what to do with free text
     text_columns : int, columns per column of free text
     n_folds : int, folds of the target means, at least 2
     task : "auto", "regression" or "classification"
-        What y is; "auto": classes are text, booleans, or at most 20 different whole numbers.
+        The kind of y; "auto": classes are text, booleans, or at most 20 different whole numbers.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class TableEncoder(EncoderFacts, TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        """`fit`, then the encoded training rows: target means are those of the other folds."""
+        """`fit`, then the encoded training rows, with target means of the other folds."""
         return self.fit(X, y, sample_weight)._wrapped_training(X)
 
     def _wrapped_training(self, X: Any) -> Any:
@@ -186,7 +186,7 @@ class TableEncoder(EncoderFacts, TransformerMixin, BaseEstimator):
                 encoder = self._encoder(name, kind, column, Y, labels, weight, folds)
             if encoder is None and kind != "drop":
                 kind = "drop"
-                why = why or "its categories tell nothing about the target"
+                why = why or "its categories do not predict the target"
             if encoder is not None:
                 self.encoders_.append(encoder)
                 self._columns.append(name)
@@ -211,16 +211,16 @@ class TableEncoder(EncoderFacts, TransformerMixin, BaseEstimator):
     def _kind(self, name: str, column: Column, n_rows: int) -> tuple[str, str]:
         given = (self.columns or {}).get(name)
         if given == "drop":
-            return "drop", "as asked for"
+            return "drop", "as requested"
         kind, why = kind_of(name, column, n_rows)
         empty = kind == "drop" and not why.startswith("an id")
         if given is None or empty:
             return kind, why
         self._check_kind(name, column, given)
-        return given, "as asked for"
+        return given, "as requested"
 
     def _check_kind(self, name: str, column: Column, kind: str) -> None:
-        """Refuse a kind that would lose most values of a column."""
+        """Raise an error for a kind that would lose most values of a column."""
         if kind not in ("number", "date"):
             return
         read = column.as_number() if kind == "number" else column.as_date()
@@ -228,8 +228,8 @@ class TableEncoder(EncoderFacts, TransformerMixin, BaseEstimator):
         if 2 * lost.sum() > (~column.gaps).sum():
             first = column.at(lost).as_text()
             raise ValueError(
-                f"{name!r} is asked for as a {kind}, and most of its values are none, such as "
-                f"{first.texts[int(first.values[0])]!r}; ask for a category, or leave that out"
+                f"{name!r} is to be a {kind}, but most of its values are not, such as "
+                f"{first.texts[int(first.values[0])]!r}; make it a category, or leave that out"
             )
 
     def _encoder(
@@ -270,7 +270,7 @@ class TableEncoder(EncoderFacts, TransformerMixin, BaseEstimator):
 
     # --- transform --------------------------------------------------------------------------------
     def transform(self, X: Any) -> Any:
-        """The rows of X as numbers, (n, n_outputs), float64; warns of values that are new.
+        """The rows of X as numbers, (n, n_outputs), float64; warns about unseen values.
 
         Parameters
         ----------
@@ -281,7 +281,7 @@ class TableEncoder(EncoderFacts, TransformerMixin, BaseEstimator):
         return encoded
 
     def encode(self, X: Any) -> tuple[Floats, Counter[str]]:
-        """`transform`, and for each column how many values training rows did not have."""
+        """`transform`, and the number of unseen values in each column."""
         check_is_fitted(self)
         table = self._frame(X, reset=False)
         parts, unseen = [], Counter[str]()
@@ -294,7 +294,7 @@ class TableEncoder(EncoderFacts, TransformerMixin, BaseEstimator):
         return np.hstack(parts), +unseen
 
     def encode_training(self, X: Any) -> Floats:
-        """`transform` of rows that were fitted on: target means are those of the other folds."""
+        """`transform` of the training rows, with target means of the other folds."""
         check_is_fitted(self)
         table = self._frame(X, reset=False)
         folds = None
@@ -311,12 +311,12 @@ class TableEncoder(EncoderFacts, TransformerMixin, BaseEstimator):
 
     @property
     def cross_fitted(self) -> bool:
-        """Whether training rows are encoded in another way than new ones."""
+        """Whether training rows are encoded differently from new ones."""
         return any(isinstance(encoder, TargetMeanEncoder) for encoder in self.encoders_)
 
     # --- names ------------------------------------------------------------------------------------
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Names of the columns that come out, such as 'colour=red' or 'sold sine of year'."""
+        """Names of the output columns, such as 'colour=red' or 'sold sine of year'."""
         check_is_fitted(self)
         if input_features is not None and list(input_features) != list(self.feature_names):
             raise ValueError("input_features is not equal to feature_names_in_; leave it out")
@@ -330,7 +330,7 @@ class TableEncoder(EncoderFacts, TransformerMixin, BaseEstimator):
         return np.array([name for name, each in pairs for _ in each.names(name)], dtype=object)
 
     def inverse(self, names: Sequence[str] | None = None) -> list[str]:
-        """The column of X that each of these output columns comes from; of all by default."""
+        """The column of X behind each of these output columns, by default of all."""
         origin = dict(zip(self.get_feature_names_out().tolist(), self.inverse_, strict=True))
         for name in names or ():
             if name not in origin:
@@ -340,9 +340,9 @@ class TableEncoder(EncoderFacts, TransformerMixin, BaseEstimator):
         return [origin[name] for name in (origin if names is None else names)]
 
     def pooled(self, importances: Any) -> Floats:
-        """Importances of output columns as those of the columns of X, (n_features_in_,).
+        """Importances of the columns of X, (n_features_in_,), from those of output columns.
 
-        The root of the sum of squares over the output columns of each, adding up to 1.
+        The root of the sum of squares over the output columns of each, scaled to add up to 1.
         """
         moves = np.asarray(importances, dtype=np.float64)
         if moves.shape != self.inverse_.shape:
@@ -394,7 +394,7 @@ class TableEncoder(EncoderFacts, TransformerMixin, BaseEstimator):
             check_plain("X", X, dates=True)
             if not hasattr(X, "shape") and not hasattr(X, "__len__"):
                 return frame(X)
-            # scikit-learn's messages for what is not a table at all.
+            # scikit-learn's messages for data that is not a table.
             X = validate_data(
                 self, X, reset=reset, dtype=None, ensure_all_finite=False, ensure_min_samples=1
             )
@@ -426,7 +426,7 @@ class TableEncoder(EncoderFacts, TransformerMixin, BaseEstimator):
 
 
 def warn_of_unseen(unseen: Counter[str], n_rows: int) -> None:
-    """An `UnseenValues` warning that counts them, if there are any."""
+    """Warn with `UnseenValues` and their number, if there are any."""
     if unseen:
         parts = ", ".join(f"{count:,} in {name!r}" for name, count in unseen.most_common(5))
         more = f" and in {len(unseen) - 5} more columns" if len(unseen) > 5 else ""

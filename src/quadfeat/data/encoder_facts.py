@@ -1,15 +1,15 @@
-"""A fitted `TableEncoder` in a notebook: what became of each column."""
+"""A fitted `TableEncoder` in a notebook: the encoding of each column."""
 
 from __future__ import annotations
 
 from .._display.html import WithFacts, card, folded, table
 from .column_kinds import ColumnReport
 
-_OPEN = 20  # columns, up to which the table is not folded
+_OPEN = 20  # up to so many columns the table is not collapsed
 
 
 class EncoderFacts(WithFacts):
-    """What a fitted encoder shows before its diagram."""
+    """The facts that a notebook shows above the diagram of a fitted encoder."""
 
     report_: tuple[ColumnReport, ...]
 

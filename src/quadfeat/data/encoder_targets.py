@@ -1,4 +1,4 @@
-"""Targets and weights as a `TableEncoder` takes them."""
+"""Targets and weights for a `TableEncoder`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._typing import Floats
 from .blocks import not_finite
 
 MOST_LABELS = 20  # different whole numbers that still count as classes
-_MOST_MEANS = 10  # classes whose means are columns: the most frequent ones
+_MOST_MEANS = 10  # most classes with a column of means: the most frequent ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class EncoderTargets:
 
     @classmethod
     def of(cls, y: Any, task: str, n_rows: int) -> EncoderTargets | None:
-        """The targets of n rows; a ValueError if some are missing, or none of the task's kind."""
+        """The targets of n rows; a ValueError if some are missing or not of the task's kind."""
         if y is None:
             return None
         if isinstance(y, str):
@@ -43,7 +43,7 @@ class EncoderTargets:
             values = y.reshape(n_rows, -1).astype(np.float64)
         except (TypeError, ValueError):
             raise ValueError(
-                f"y has values such as {y.ravel()[0]!r}, which are no numbers; for classes write "
+                f"y has values such as {y.ravel()[0]!r}, which are not numbers; for classes write "
                 f"task='classification'"
             ) from None
         names = ("",) if values.shape[1] == 1 else tuple(map(str, range(values.shape[1])))
@@ -71,7 +71,7 @@ def is_labels(y: Any) -> bool:
 
 
 def row_weights(sample_weight: Any, n: int) -> Floats:
-    """Weights of n rows, checked; 1 where none are given."""
+    """Checked weights of n rows; 1 if none are given."""
     if sample_weight is None:
         return np.ones(n)
     try:

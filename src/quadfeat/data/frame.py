@@ -1,7 +1,8 @@
-"""`Frame`: a table of any make as columns of numbers, dates or texts; the only user of narwhals.
+"""`Frame`: a table of any library as columns of numbers, dates or texts; the only narwhals user.
 
-pandas, polars and Arrow tables, and arrays, become the same four kinds of columns, so that what
-follows does not depend on where a table came from. A text is a code into a list of distinct texts.
+pandas, polars and Arrow tables, and arrays, become the same four kinds of columns, so that the
+results do not depend on where a table came from. A text is stored as a code into a list of distinct
+texts.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ MISSING = frozenset(
     ["", "?", "NA", "N/A", "n/a", "na", "NaN", "nan", "null", "NULL", "None", "#N/A", "<NA>", "NaT"]
 )
 _FORMATS = ("%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y %H:%M", "%m/%d/%Y %H:%M")
-_GAP_KEY = -1.5e300  # of a gap in any column: a block of gaps does not know its kind
-_PROBED = 200  # values that decide whether texts can be numbers or dates, before all are tried
+_GAP_KEY = -1.5e300  # for gaps in all columns, because the kind of a block of gaps is not known
+_PROBED = 200  # try so many values before converting all texts to numbers or dates
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +41,7 @@ class Column:
     values : (n,)
         float64 of numbers and booleans, NaN for gaps; datetime64[us] of dates, NaT for gaps;
         int64 codes of texts, -1 for gaps.
-    texts : distinct texts that the codes count, of other kinds empty
+    texts : the distinct texts of the codes; empty for other kinds
     """
 
     kind: str
@@ -59,7 +60,7 @@ class Column:
         return Column(self.kind, self.values[rows], self.texts)
 
     def compact(self) -> Column:
-        """The same values without texts that none of them has."""
+        """The same values without unused texts."""
         used = np.zeros(len(self.texts) + 1, dtype=bool)  # the last for gaps
         if self.kind == "text":
             used[self.values] = True
@@ -106,13 +107,13 @@ class Column:
         return np.array([*table, _GAP_KEY])[self.values]
 
     def _mapped(self, kind: str, table: Any, gap: Any) -> Column:
-        """The entries of `table` that the codes name."""
+        """The entries of `table` for the codes."""
         return Column(kind, np.append(table, gap)[self.values])  # -1 is the last: the gap
 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A table: names of columns and their values, converted when they are asked for."""
+    """A table: names of columns and their values, converted on first use."""
 
     names: tuple[str, ...]
     n_rows: int
@@ -146,7 +147,7 @@ class Frame:
         return Frame(self.names, len(rows), self._native[rows])
 
     def is_numeric(self) -> bool:
-        """Whether all columns are numbers or booleans without gaps, which need no encoder."""
+        """Whether all columns are numbers or booleans without gaps, so need no encoder."""
         for name in self.names:
             column = self.column(name)
             if column.kind not in ("number", "boolean") or column.gaps.any():
@@ -180,7 +181,7 @@ def is_table(X: Any) -> bool:
 
 
 def frame(X: Any) -> Frame:
-    """A table of any make as a `Frame`; a ValueError or TypeError says what to give instead."""
+    """A table of any library as a `Frame`; a ValueError or TypeError says what to give instead."""
     if isinstance(X, Frame):
         return X
     if hasattr(X, "collect_schema") and hasattr(X, "collect") and not hasattr(X, "shape"):
@@ -215,7 +216,7 @@ def _of_table(X: Any) -> Frame:
         native = nw.from_native(X, eager_only=True)
     except TypeError:
         raise TypeError(
-            f"X is a {type(X).__module__}.{type(X).__name__}, which is no table that is known; "
+            f"X is a {type(X).__module__}.{type(X).__name__}, which is not a known kind of table; "
             f"give a pandas or polars DataFrame, an Arrow table, or an array"
         ) from None
     return Frame(tuple(names), len(native), native)
@@ -251,7 +252,7 @@ def _numbers(name: str, values: Floats) -> Column:
 def _of_objects(name: str, values: Any) -> Column:
     items = values.tolist()
     types = set(map(type, items))
-    if str in types and types <= {str, type(None)}:  # what most tables hold, and quick to tell
+    if str in types and types <= {str, type(None)}:  # most tables, and quick to check
         return _texts(items)
     kinds = {_kind(name, item) for item in items} - {"gap"}
     if kinds <= {"boolean"}:
@@ -328,7 +329,7 @@ def _written(value: Any) -> str:
 
 
 def _number(text: str) -> float:
-    """A text as a number, also with a decimal comma; NaN if it is none."""
+    """A text as a number, also with a decimal comma; NaN if it is not a number."""
     try:
         value = float(text)
     except ValueError:
@@ -352,7 +353,7 @@ def are_numbers(texts: Sequence[str]) -> bool:
 
 
 def are_dates(texts: Sequence[str]) -> bool:
-    """Whether all texts are dates, in one way of writing."""
+    """Whether all texts are dates in one format."""
     return len(texts) > 0 and all(
         parsed_dates(some, strict=True) is not None for some in _probed(texts)
     )
@@ -364,9 +365,9 @@ def _probed(texts: Sequence[str]) -> Iterable[Sequence[str]]:
 
 
 def parsed_dates(texts: Sequence[str], *, strict: bool) -> list[Any] | None:
-    """Texts as datetime64[us], in the way of writing that suits most of them.
+    """Texts as datetime64[us], in the format that fits most of them.
 
-    None if `strict` and no way suits all; else NaT for those that it does not suit.
+    None if `strict` and no format fits all; otherwise NaT where the format does not fit.
     """
     best: list[Any] | None = None
     fewest = len(texts) + 1
@@ -386,7 +387,7 @@ def _parsed(text: str, form: str | None) -> datetime.datetime | None:
     try:
         if form is not None:
             return datetime.datetime.strptime(text, form)
-        # Python reads "20200101" as a date as well; so do few people.
+        # Python also reads "20200101" as a date; few people do.
         return None if text.isdigit() else datetime.datetime.fromisoformat(text)
     except ValueError:
         return None

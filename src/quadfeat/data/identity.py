@@ -1,7 +1,7 @@
 """Checksums of the blocks of a source, and digests of an estimator's parameters.
 
-A fit reads its data several times, and a resumed fit reads it again in another process. Both are
-right only if the rows are the same, so every pass is compared with the first.
+A fit reads its data several times, and a resumed fit reads them again in another process. Both need
+the same rows every time, so every pass is compared with the first.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _WRAPPERS: dict[type, tuple[str, ...]] = {
 }
 
 
-# Attributes of a class that say where it was defined, or repeat what its methods say.
+# Attributes of a class that describe where it was defined, or that its methods imply.
 _UNSAID = (
     "__dict__",
     "__weakref__",
@@ -187,8 +187,8 @@ class _Describer:
             return [self(type(value)), self(getattr(value, "__dict__", {}))]
         if _ADDRESS.search(repr(value)):
             raise ValueError(
-                f"{self._name} holds {value!r}, which another process cannot tell from others, so "
-                f"no checkpoint can be resumed with it; give its class a __repr__ that says what "
+                f"{self._name} holds {value!r}, which another process cannot recognise, so no "
+                f"checkpoint can be resumed with it; give its class a __repr__ that says what "
                 f"it holds, or leave checkpoint=None"
             )
         return repr(value)
@@ -200,7 +200,7 @@ def _is_packaged(value: Any) -> bool:
 
 
 def _function_parts(function: types.FunctionType) -> list[Any]:
-    """What the results of a function depend on: code, defaults, closure, globals."""
+    """Everything that affects the results of a function: code, defaults, closure, globals."""
     known = function.__globals__
     names = sorted(set(_global_names(function.__code__)) & known.keys())
     return [
@@ -227,7 +227,7 @@ def _content(cell: Any) -> Any:
 
 
 def _class_parts(kind: type) -> list[Any]:
-    """What the results of an object depend on, beside its attributes: methods of its classes."""
+    """All except attributes that affects the results of an object: methods of its classes."""
     users = [base for base in kind.__mro__ if not _is_packaged(base)]
     members = [
         (name, member)

@@ -18,7 +18,7 @@ from .summary import Summary
 
 @dataclass(frozen=True, eq=False)
 class IteratorSource:
-    """An iterator of blocks, read once: its first rows are kept, and summarised beforehand.
+    """An iterator of blocks, read only once: its first rows are kept and summarised first.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class IteratorSource:
 
     @classmethod
     def of(cls, blocks: Iterator[Any]) -> IteratorSource | Source:
-        """Read blocks until there are enough rows for a sample; a `Source` if these were all."""
+        """Read blocks until there are enough rows for a sample; a `Source` if that is all."""
         first: list[Any] = []
         rows = 0
         for block in blocks:
@@ -97,5 +97,5 @@ class IteratorSource:
         return self.whole.checksums(stop)
 
     def expect(self, checksums: Any) -> None:
-        """Refuse an iterator whose first blocks do not have these checksums."""
+        """Raise an error if the first blocks of the iterator do not have these checksums."""
         self.whole.expect(checksums)

@@ -14,7 +14,7 @@ import numpy as np
 
 from .wanted import CHUNK, Batch, BatchReader, Wanted, listed
 
-# What zipfile and NumPy raise on damaged NPY and NPZ files, or on other files of that name.
+# Errors of zipfile and NumPy on damaged NPY and NPZ files, or on other files of that name.
 _UNPARSED = (OverflowError, SyntaxError, TypeError, tokenize.TokenError)  # damaged NPY headers
 DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError),

@@ -1,6 +1,6 @@
 """Rows that stay in partitions on other machines: each pass is a function of every partition.
 
-`PartitionedRows` is what every engine shares; `MappedRows` is a source for any engine that can map
+`PartitionedRows` is the base for every engine; `MappedRows` is a source for any engine that can map
 a function over partitions, such as Spark (`spark_rows`) and Ray.
 """
 
@@ -24,7 +24,7 @@ from .summary import Summary, SummaryBuilder
 
 
 class PartitionedRows(ABC):
-    """Rows on other machines; an engine says how to `gather` a function of every partition."""
+    """Rows on other machines; a subclass implements `gather`, a function of every partition."""
 
     name: ClassVar[str] = "the collection"
     on_workers: ClassVar[Literal[True]] = True
@@ -41,7 +41,7 @@ class PartitionedRows(ABC):
     def summary(self, *, labels: bool) -> Summary:
         """The same summary as that of a local source with these rows.
 
-        The first pass sends the keys that decide the sample, the second only the sampled rows.
+        The first pass sends the keys that determine the sample, the second only the sampled rows.
         """
         with steps("looking at the data", 2) as passes:
             builder: SummaryBuilder = self.gather(_SummaryTask(labels, self.dtype))
@@ -61,7 +61,7 @@ class PartitionedRows(ABC):
 
 
 class MappedRows(PartitionedRows):
-    """Partitions of any engine that can map a function over them, as the X of `model.fit(X)`.
+    """Partitions of any engine that can map a function over them, for `model.fit(X)`.
 
     Results are merged in pairs, in the order of the partitions: whatever the engine, partitions of
     the same rows give the same bits.
@@ -133,7 +133,7 @@ def _number(result: tuple[int, Any]) -> int:
 def spark_rows(frame: Any, y: str, sample_weight: str | None = None) -> MappedRows:
     """A Spark DataFrame as rows to fit; partitions stay on their workers.
 
-    Rows are read several times: `frame.cache()` avoids that they are computed again.
+    Rows are read several times; call `frame.cache()` so that they are not recomputed.
 
     Parameters
     ----------
@@ -164,8 +164,8 @@ def check_seen(rows: Source, seen: str | None) -> None:
     """Raise a ValueError if a partition has changed since the summary."""
     if seen not in (None, rows.fingerprint):
         raise ValueError(
-            "a partition of the collection has other rows than when it was first looked at; "
-            "give a collection that is computed to the same each time, or persist() it"
+            "a partition of the collection has other rows than in the first pass; give a "
+            "collection that always gives the same rows, or persist() it"
         )
 
 

@@ -1,7 +1,7 @@
 """Files as batches of rows: one function per format, each in bounded memory.
 
-A reader opens a file, checks its header, and returns a `BatchReader`. Batches have any number of
-rows that suits the format; `Source` cuts them into equal blocks.
+A reader opens a file, checks its header, and returns a `BatchReader`. Batches have as many rows as
+suits the format; `Source` cuts them into equal blocks.
 """
 
 from __future__ import annotations

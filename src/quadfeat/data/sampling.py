@@ -29,7 +29,7 @@ _OF_A_CLASS = 100  # rows of every class in the sample, or all if it has fewer
 _SEED = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(32)
 _FEW = 10  # at most this many different x, with this mean weight, are a table of counts
-_SLACK = 1.25  # times the limit of rows are held before the sample is pruned
+_SLACK = 1.25  # the sample is pruned when it exceeds the limit by this factor
 _ALL = 2.0**64  # the number of keys
 
 
@@ -87,7 +87,7 @@ def is_table_of_counts(X: Any, weight: Floats) -> bool:
 
 
 def target_keys(y: Any) -> Keys:
-    """A hash of the target of each row, (n,): of the value of numbers, of the text of others."""
+    """A hash of the target of each row, (n,): of numbers the value, of others the text."""
     y = np.asarray(y)
     columns = y.reshape(len(y), -1)
     if columns.dtype.kind in "iu":
@@ -114,7 +114,7 @@ def _wrapped(near: Floats) -> Keys:
 
 # --- the sample -----------------------------------------------------------------------------------
 class SampledRows(NamedTuple):
-    """Distinct rows in the order of their keys: those that a `RowSample` holds, or part of them.
+    """Distinct rows in the order of their keys: the rows of a `RowSample`, or part of them.
 
     `weight` is the total weight of a row's copies. `share` is the chance that a row of its class is
     drawn, relative to that of all rows: 1 except for rare classes. `models.stream.Rows` has the
@@ -201,7 +201,7 @@ class RowSample:
         return self._like(limit, self._by_class, self._cut, self._cuts, *self._parts)
 
     def keys_only(self) -> RowSample:
-        """The same sample without the values of its rows: only what decides it."""
+        """The same sample without the values of its rows: only the keys that determine it."""
         drawn = self.drawn()
         few = drawn._replace(X=np.empty((len(drawn.keys), 0)), y=np.zeros(len(drawn.keys)))
         return self._like(self._limit, self._by_class, self._cut, self._cuts, few)
@@ -226,14 +226,14 @@ class RowSample:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> RowSample:
-        """The sample whose `state` this is; uses the arrays without copying."""
+        """The sample with this `state`; uses the arrays without copying."""
         cuts = dict(zip(state["classes"].tolist(), state["cuts"].tolist(), strict=True))
         parts = {name: state[name] for name in ("keys", "labels", "X", "y", "weight")}
         rows = SampledRows(**parts, share=np.ones(len(state["keys"])))
         return cls._like(state["limit"], state["by_class"], state["cut"], cuts, rows)
 
     def check(self) -> None:
-        """Raise a ValueError if a sample made by `from_state` has no rows, or parts of some."""
+        """Raise a ValueError if a sample from `from_state` has no rows, or incomplete ones."""
         lengths = {len(part) for rows in self._parts for part in rows}
         if len(lengths) != 1 or lengths == {0}:
             raise ValueError("a sample has no rows, or parts of some")
@@ -276,7 +276,7 @@ class RowSample:
     def _reach(self, labels: Keys) -> Floats:
         """The key below which rows of these labels are in the sample, (n,)."""
         names, codes = np.unique(labels, return_inverse=True)
-        # A class that was not seen before has no cut yet: all of its rows are in the sample.
+        # A new class has no cut yet: all of its rows are in the sample.
         cuts = np.array([self._cuts.get(name, _ALL) for name in names.tolist()])
         return np.maximum(self._cut, cuts[codes])
 

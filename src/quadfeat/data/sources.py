@@ -3,8 +3,8 @@
 Every source is cut into blocks of exactly `rows` rows (the last may be shorter), whatever batches
 its file has, so that a fit does not depend on how the data was written. X is float32 if every
 column of it is float32 (or float16), else float64: integers, and one float64 column among float32
-ones, make it float64. The first block of a stream decides for all: the precision, the columns and
-their names, and whether there are targets and weights. A later pass with other rows is refused.
+ones, make it float64. The first block of a stream fixes the precision, the columns and their names,
+and whether there are targets and weights. A later pass with other rows is refused.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def source(
     columns: Sequence[str] | int | None = None,
     first_index: int | None = None,
 ) -> Source:
-    """Data as a stream of blocks that is never held as a whole.
+    """Data as a stream of blocks, never held in memory as a whole.
 
     Parameters
     ----------
@@ -50,11 +50,11 @@ def source(
     sample_weight : as y
     rows : int, maximum rows of a block
     columns : names, or how many
-        The columns of X. By default all but the target and the weight. DataFrames in a stream must
-        have exactly these, in any order.
-    first_index : 0 or 1, what indices of an svmlight file count from
-        By default 0 if one of them is 0, else 1; if `columns` gives the width and both are
-        possible, an error.
+        The columns of X. By default all except the target and the weight. DataFrames in a stream
+        must have exactly these, in any order.
+    first_index : 0 or 1, the first index of an svmlight file
+        By default 0 if some index is 0, else 1; an error if `columns` gives the width and both are
+        possible.
 
     Examples
     --------
@@ -86,8 +86,8 @@ def _file(path: Path, y: Any, weight: Any, rows: int, wanted: Wanted) -> Source:
     if y is not None or weight is not None:
         if table.n_rows is None:
             raise ValueError(
-                f"{path} does not tell its number of rows, so y and sample_weight must be columns "
-                f"of it; give their names"
+                f"{path} does not store its number of rows, so y and sample_weight must be "
+                f"columns of it; give their names"
             )
         y = checked_vector("y", y, table.n_rows)
         weight = checked_vector("sample_weight", weight, table.n_rows)
@@ -147,7 +147,7 @@ def _stream(blocks: Any, rows: int, columns: Any, width: int | None) -> Source:
 
 
 class _SinglePass:
-    """An iterator of blocks that raises a ValueError when a second pass is asked for."""
+    """An iterator of blocks that raises a ValueError on a second pass."""
 
     def __init__(self, items: Iterator[Any]) -> None:
         self._items = items

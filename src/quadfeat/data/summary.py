@@ -20,14 +20,14 @@ _LARGEST_WEIGHT = 1e100
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """What one pass over a source finds out.
+    """The results of one pass over a source.
 
     Parameters
     ----------
-    n_rows : int, rows that were read
+    n_rows : int, rows read
     sample : RowSample, of the distinct rows with a positive weight
     distinct_share : float, effective number of distinct rows / effective number of rows
-    classes : sorted labels, if asked for
+    classes : sorted labels, if requested
     class_weights : total weight of each class
     of_all : bool, False if only the first rows of an iterator were read
     """
@@ -85,7 +85,7 @@ class SummaryBuilder:
     def __init__(self, *, labels: bool) -> None:
         self.n_rows = 0
         self.sample: RowSample | None = None
-        self.fingerprints: list[str] = []  # of the parts of the data, in order
+        self.fingerprints: list[str] = []  # one for each part of the data, in order
         self._labels = labels
         self._classes: Counter[Any] = Counter()  # total weight of each
         self._weight = self._square = 0.0  # sum of weights, sum of squared weights
@@ -140,7 +140,7 @@ def _distinct_share(sample: RowSample, n_rows: float) -> float:
 def distinct_rows(X: Matrix) -> Matrix:
     """The distinct rows of X, in an order that depends on their values only.
 
-    Maps are fitted on these, so that duplicates and weights do not affect a map.
+    Maps are fitted on these, so duplicates and weights do not affect a map.
     """
     return X[np.unique(row_keys(X), return_index=True)[1]]
 
@@ -182,8 +182,8 @@ def labels_of(block: Block) -> Any:
         largest = np.abs(labels).max()
         if largest >= 2 / np.finfo(labels.dtype).eps:
             raise ValueError(
-                f"y has labels up to {largest:g} as {labels.dtype}, which cannot tell whole "
-                f"numbers of that size apart; give them as int64 or as text"
+                f"y has labels up to {largest:g} as {labels.dtype}, which cannot represent all "
+                f"whole numbers of that size; give them as int64 or as text"
             )
     return labels.ravel()
 

@@ -36,8 +36,8 @@ def read_svmlight(path: Path, wanted: Wanted, rows: int) -> BatchReader:
             )
     if has_zero and first_index == 1:
         raise ValueError(
-            f"{path} has an index 0, and those of the file before counted from 1; write both with "
-            f"the same zero_based, with a 0 in the first of them if they count from there"
+            f"{path} has an index 0, but the indices of the earlier file start at 1; write both "
+            f"with the same zero_based, with a 0 in the first if they start at 0"
         )
     width = widest - first_index
     if asked is not None:
@@ -74,7 +74,7 @@ def _first_pass(path: Path) -> tuple[list[tuple[int, int]], int, int, bool]:
 
 
 def _parse(chunk: bytes, path: Path, row: int) -> tuple[Any, Any]:
-    from sklearn.datasets import load_svmlight_file  # takes as long to import as all of quadfeat
+    from sklearn.datasets import load_svmlight_file  # its import takes as long as that of quadfeat
 
     try:
         return load_svmlight_file(io.BytesIO(chunk), zero_based=True)

@@ -1,7 +1,8 @@
 """Files of tables with text, dates and gaps, as Arrow tables: CSV, and Parquet files and folders.
 
 `readers` reads the same formats as arrays of numbers. Here the delimiter, the encoding, the decimal
-point and the types of a CSV file are found, and files of up to half a gigabyte are held in memory.
+point and the types of a CSV file are detected, and files of up to half a gigabyte are held in
+memory.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from .frame import MISSING
 from .tables import arrow, is_number
 from .wanted import listed
 
-ROWS = 65_536  # of a block
+ROWS = 65_536  # rows of a block
 CSV_ENDINGS = (".csv", ".tsv", ".txt", ".tab", ".dat")
 PARQUET_ENDINGS = (".parquet", ".pq")
-_HEAD = 1 << 18  # bytes that are looked at
-_HELD = 1 << 29  # bytes of a file that is held in memory
+_HEAD = 1 << 18  # bytes inspected to detect the format
+_HELD = 1 << 29  # files of up to so many bytes are held in memory
 _DELIMITERS = (",", ";", "\t", "|")
 _LINES = 50
 _DECIMAL_COMMA = re.compile(r"^\s*-?\d+,\d+\s*$")
@@ -92,7 +93,7 @@ def _open_parquet(path: Path) -> TableFile:
             if not files:
                 raise ValueError(
                     f"{path} is a folder without Parquet files; name a folder that has some, or a "
-                    f"file; CSV files are to be joined first"
+                    f"file; join CSV files first"
                 )
             data = dataset.dataset(sorted(map(str, files)), format="parquet")
         else:
@@ -146,7 +147,7 @@ def _cast(table: Any, types: dict[str, Any]) -> Any:
 
 # --- CSV ------------------------------------------------------------------------------------------
 class _Csv:
-    """How a CSV file is written: its delimiter, encoding, decimal point, header and types."""
+    """The format of a CSV file: its delimiter, encoding, decimal point, header and types."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -164,8 +165,8 @@ class _Csv:
         text = head.decode(self._encoding, "ignore")
         if "\x00" in text:
             raise ValueError(
-                f"{path} is no text; give a CSV file, or name it by its format: .parquet, .npy, "
-                f".npz, .svmlight"
+                f"{path} is not text; give a CSV file, or an ending for its format: .parquet, "
+                f".npy, .npz, .svmlight"
             )
         if text.lstrip()[:1] in ("<", "{", "["):
             other = "HTML" if text.lstrip().startswith("<") else "JSON"
@@ -176,7 +177,7 @@ class _Csv:
             raise ValueError(f"{path} is empty; give a file with a header and rows")
         cells = [cell for line in lines[1:] for cell in line]
         self._comma = self._delimiter != "," and any(map(_DECIMAL_COMMA.match, cells))
-        # A column without a name, such as pandas writes the index, is called as pandas calls it.
+        # A column without a name, as pandas writes the index, gets the name that pandas gives it.
         first = [cell.strip() or f"Unnamed: {i}" for i, cell in enumerate(lines[0])]
         blank = [not line.strip() for line in text.splitlines()]
         self._header = blank.index(False)  # the line of the header, from 0
@@ -189,7 +190,7 @@ class _Csv:
                 raise ValueError(f"{path} has two columns {name!r}; give them different names")
 
     def opened(self) -> TableFile:
-        """The file, after a pass that finds the types of its columns."""
+        """The file, after a pass that detects the types of its columns."""
         types: dict[str, Any] = {}
         while True:
             held: list[Any] | None = [] if self._path.stat().st_size <= _HELD else None
@@ -210,7 +211,7 @@ class _Csv:
                 types[name] = self._wider(types.get(name))
         pa = self._pa
         for name, kind in types.items():
-            if pa.types.is_null(kind):  # no value in the first block, so none at all
+            if pa.types.is_null(kind):  # no value in the first block, so none anywhere
                 types[name] = pa.string()
         table = None
         if held:
@@ -271,7 +272,7 @@ class _Csv:
         text = _first_line(error)
         if self.names[0].startswith("#"):
             return ValueError(
-                f"{self._path} begins with {self.names[0]!r}, a comment and no header; remove the "
+                f"{self._path} begins with {self.names[0]!r}, a comment, not a header; remove the "
                 f"lines above the header"
             )
         found = re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", text)
@@ -279,7 +280,8 @@ class _Csv:
             where = f"line {found.group(1)}" if found.group(1) else "a line"
             return ValueError(
                 f"{self._path}: {where} has {found.group(3)} fields, and the header has "
-                f"{found.group(2)}; quote fields that contain {self._delimiter!r}, or mend the line"
+                f"{found.group(2)}; quote fields that contain {self._delimiter!r}, or correct the "
+                f"line"
             )
         if "Empty CSV file" in text or "Could not skip" in text:
             return ValueError(f"{self._path} has no rows; give a file with rows under its header")
@@ -287,7 +289,7 @@ class _Csv:
 
 
 def encoding_of(head: bytes) -> str:
-    """utf-8 or utf-16 by their marks, utf-8 if the bytes are, else cp1252 (Latin-1 and more)."""
+    """utf-8 or utf-16 by their byte order marks, utf-8 if valid, else cp1252 (Latin-1 and more)."""
     for mark, name in _BOMS:
         if head.startswith(mark):
             return name
@@ -308,7 +310,7 @@ def fields_of(text: str, delimiter: str) -> list[list[str]]:
 
 
 def delimiter_of(text: str) -> str:
-    """The delimiter by which lines have the most fields, and equally many."""
+    """The delimiter that gives the most fields, equally many in every line."""
 
     def fitness(delimiter: str) -> tuple[float, int]:
         counts = [len(row) for row in fields_of(text, delimiter)]
@@ -330,7 +332,7 @@ def table_of_array(path: Path) -> TableFile:
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
-        raise ValueError(f"{path} is no array of numbers: {_first_line(error)}") from None
+        raise ValueError(f"{path} is not an array of numbers: {_first_line(error)}") from None
     if array.ndim != 2 or array.dtype.kind not in "biufU":
         raise ValueError(
             f"{path} holds {array.dtype} of shape {array.shape}; give numbers of shape (rows, "

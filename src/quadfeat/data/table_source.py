@@ -21,7 +21,7 @@ from .table_files import is_table_file, open_table
 from .tables import arrow, target_values
 from .wanted import Batch
 
-_SAMPLE = 100_000  # rows that an encoder of a file is fitted on
+_SAMPLE = 100_000  # rows to fit the encoder of a file on
 _BLOCK = 8192  # rows of a block of numbers
 
 TableBlock = tuple[Any, Any, Any]  # a table, targets, weights
@@ -46,9 +46,9 @@ class TableBlocks:
     def of(
         cls, X: Any, y: Any = None, weight: Any = None, *, arrays: bool = False
     ) -> TableBlocks | None:
-        """The blocks of X, or None if X is no table, no file of one, and no stream of tables.
+        """The blocks of X, or None if X is not a table, a table file or a stream of tables.
 
-        `arrays` of two dimensions are tables too, where they are asked for.
+        With `arrays`, arrays of two dimensions are tables too.
         """
         if isinstance(X, TableBlocks):
             return X
@@ -140,10 +140,10 @@ class TableBlocks:
         return encoder.fit_sample(Frame.of(columns), y, weight, count, named=named)
 
     def numbers(self, encoder: TableEncoder | None, *, training: bool) -> Source:
-        """The blocks as numbers: encoded, or as they are where `encoder` is None.
+        """The blocks as numbers: encoded, or unchanged if `encoder` is None.
 
-        `training` rows get target means of other folds. Else a pass ends with a warning that
-        counts the values that training rows did not have.
+        `training` rows get target means of other folds. Otherwise a pass ends with a warning that
+        counts unseen values.
         """
 
         def encoded(table: Any, unseen: Counter[str]) -> Any:

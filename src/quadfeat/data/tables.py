@@ -15,12 +15,12 @@ from .wanted import CHUNK, Batch, BatchReader, Wanted, weight_columns
 
 # --- tables of named columns --------------------------------------------------------------------
 def read_parquet(path: Path, wanted: Wanted, rows: int) -> BatchReader:
-    """Batches are parts of row groups, so that memory does not depend on the size of these."""
+    """Batches are parts of row groups, so memory does not depend on the size of row groups."""
     pa, parquet = arrow("parquet")
     with _arrow_errors(path, pa), _open_parquet(parquet, path) as file:
         metadata, schema = file.metadata, file.schema_arrow
         sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
-    # The index that pandas writes beside the columns is not a column, unless asked for.
+    # The index that pandas writes is not a column, unless requested.
     beside = {
         name
         for name in (schema.pandas_metadata or {}).get("index_columns", ())
@@ -51,9 +51,9 @@ def _open_parquet(parquet: Any, path: Path) -> Any:
 def read_csv(path: Path, wanted: Wanted, rows: int) -> BatchReader:
     """Numbers are float64, except a target of whole numbers, which is int64 to keep all digits.
 
-    A first line of numbers only is data, and columns are then f0, f1, ... But a first line of
-    0, 1, 2, ... is the header that pandas writes for unnamed columns, and a first line that
-    contains the names asked for is a header too.
+    If the first line holds only numbers it is data, and columns are f0, f1, ... But a first line of
+    0, 1, 2, ... is the header that pandas writes for unnamed columns, and a first line with the
+    requested names is a header too.
     """
     pa, csv = arrow("csv")
     parse = csv.ParseOptions(delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
@@ -119,7 +119,7 @@ def _widened(kind: Any, pa: Any) -> Any:
 
 
 def _check_texts(part: Any, names: Sequence[str], path: Path) -> None:
-    """Refuse empty text, which is how a CSV file has missing values."""
+    """Raise an error for empty text, which is how CSV files mark missing values."""
     for name in names:
         if "" in part.column(name).to_pylist():
             raise ValueError(f"column {name!r} of {path} has missing values; leave those rows out")

@@ -1,4 +1,4 @@
-"""`Wanted`, what a reader is asked for; `BatchReader` and `Batch`, what it returns."""
+"""`Wanted`, the request to a reader; `BatchReader` and `Batch`, its results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CHUNK = 1 << 22  # bytes of a text file that are parsed at a time
 
 
 class Batch(NamedTuple):
-    """Rows as a reader yields them, any number and unchecked: X (n, d), targets y, weights or None.
+    """Rows from a reader, any number and unchecked: X (n, d), targets y, weights or None.
 
     A `Block` has the same parts, checked, in float32 or float64, and as long as its neighbours.
     """
@@ -28,12 +28,12 @@ class BatchReader:
     n_rows: int | None
     names: tuple[str, ...] | None
     read: Callable[[int], Iterator[Batch]]
-    first_index: int | None = None  # what the indices of an svmlight file count from, 0 or 1
+    first_index: int | None = None  # the first index of an svmlight file, 0 or 1
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a caller asks for: the target, the weight and the columns of X, all optional."""
+    """The columns to read: the target, the weight and those of X, all optional."""
 
     target: Any = None
     weight: Any = None
@@ -41,7 +41,7 @@ class Wanted:
     first_index: int | None = None
 
     def width(self) -> int | None:
-        """How many columns X must have, or None if any number."""
+        """The number of columns X must have, or None."""
         known = self.columns is None or isinstance(self.columns, int)
         return self.columns if known else len(self.columns)  # type: ignore[arg-type,return-value]
 

@@ -29,8 +29,8 @@ def sink(path: Path, names: Sequence[str]) -> Iterator[Any]:
     kind = SINKS.get(path.suffix.lower())
     if kind is None:
         raise ValueError(
-            f"{path} ends in {path.suffix!r}, which is not a format to write; give a file that "
-            f"ends in {', '.join(SINKS)}"
+            f"{path} ends in {path.suffix!r}, which cannot be written; give a file that ends in "
+            f"{', '.join(SINKS)}"
         )
     with replacing(path) as file, kind(file, list(names)) as opened:
         yield opened

@@ -1,14 +1,14 @@
 """Experiments: the paper's evaluation, run by `quadfeat reproduce`.
 
-Rule: cells make records, and figures, verdicts and tables are functions of records. Only `app`
+Rule: cells produce records, and figures, verdicts and tables are functions of records. Only `app`
 imports this room.
 
-- `cell`: what an experiment is made of (`Cell`, `Verdict`, `Table`, `Experiment`).
+- `cell`: the parts of an experiment (`Cell`, `Verdict`, `Table`, `Experiment`).
 - `journal`: finished cells on the disk, one JSON line each; every cell is run once.
 - `runner`: from names of experiments to records, figures, verdicts and the page.
 - `page`: the page, one HTML file.
 - `datasets`: MNIST and TIMIT from a folder that the user names.
-- `contenders`: the maps that Fig. 2 compares, and their curves over runs.
+- `contenders`: the maps compared in Fig. 2, and their curves over runs.
 - `figures`: one module for each figure or claim, by the names in `NAMES`.
 - `speech`: the speech task of Figs. 2b and 2c.
 """

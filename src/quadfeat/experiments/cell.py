@@ -1,4 +1,4 @@
-"""What an experiment is made of: cells to run, and verdicts and tables drawn from their records."""
+"""The parts of an experiment: cells to run, and verdicts and tables from their records."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Cell:
     Attributes
     ----------
     key : dict
-        Identifies the cell among those of its experiment and scale: map, width, "seed", and "data"
-        where a data set could be another one. The records depend on nothing else.
+        Identifies the cell within its experiment and scale: map, width, "seed", and "data" if there
+        are several data sets. The records depend on nothing else.
     run : callable without arguments, returns flat records that JSON can hold
     cost : float
         Expected seconds, for the progress bar.
     recall : callable or None
-        Takes the records of an earlier run, where later cells need the results of this one.
+        Takes the records of an earlier run, if later cells need the results of this one.
     """
 
     key: Key
@@ -37,7 +37,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the paper says beside what was measured; `holds` is None if that is undecided."""
+    """The paper's statement and the measurement; `holds` is None if undecided."""
 
     claim: str
     paper: str
@@ -52,7 +52,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers to read: a caption, headings, and rows whose first cell says where."""
+    """A table of numbers: a caption, headings, and rows whose first cell is a label."""
 
     caption: str
     head: list[str]
@@ -60,10 +60,10 @@ class Table:
 
 
 class Experiment(Protocol):
-    """What a module of this package defines; `tables`, from records, where numbers help."""
+    """The interface of a module of this package; `tables` from records if numbers help."""
 
     TITLE: str
-    ABOUT: str  # what is shown, one paragraph
+    ABOUT: str  # description of the figure, one paragraph
     VERSION: int  # raised when cells of the same key would give other records
 
     def cells(self, scale: str, data: Data) -> list[Cell]: ...
@@ -74,6 +74,6 @@ class Experiment(Protocol):
 
 
 def tables(module: Experiment, records: list[Record]) -> list[Table]:
-    """The tables of an experiment, none where it defines none."""
+    """The tables of an experiment; none if it does not define them."""
     result: list[Table] = getattr(module, "tables", lambda _: [])(records)
     return result

@@ -1,4 +1,4 @@
-"""The maps that Fig. 2 compares, and their curves over runs."""
+"""The maps compared in Fig. 2, and their curves over runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..plotting import style
 from .cell import Record, Table
 
 N_POINTS = 11  # nodes per axis of the paper's grids: exact to degree 21
-N_SAMPLES = 500  # points that the paper reweights on
+N_SAMPLES = 500  # points for reweighting in the paper
 
 
 def _random(kernel: Kernel, columns: int, seed: int) -> FeatureMap:
@@ -57,7 +57,8 @@ def _compressed(kernel: Kernel, columns: int, seed: int) -> FeatureMap:
     return HermiteMercer(kernel, n_components=columns, compress=True, random_state=seed)
 
 
-# From a kernel, a number of columns and a seed to a map; named as in `plotting.style.STYLES`.
+# Functions of a kernel, a number of columns and a seed that return a map; named as in
+# `plotting.style.STYLES`.
 CONTENDERS: dict[str, Callable[[Kernel, int, int], FeatureMap]] = {
     "random": _random,
     "Halton": _halton,

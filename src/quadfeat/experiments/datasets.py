@@ -33,9 +33,9 @@ class Images(NamedTuple):
 
 @dataclass(frozen=True)
 class Data:
-    """Where data sets are found: a folder, or None where none was named.
+    """The folder of data sets, or None if none was named.
 
-    With `fetch`, MNIST comes from scikit-learn's fetcher where the folder does not hold it.
+    With `fetch`, MNIST comes from scikit-learn's fetcher if the folder does not have it.
     """
 
     folder: Path | None
@@ -43,12 +43,12 @@ class Data:
 
     @classmethod
     def find(cls, folder: Path | None = None, *, fetch: bool = False) -> Self:
-        """The folder given, or the one that QUADFEAT_DATA names, or none.
+        """The given folder, or the one named by QUADFEAT_DATA, or none.
 
         Raises
         ------
         ValueError
-            Where a folder was named and there is none of that name, or none of the data in it.
+            If the named folder does not exist or has none of the data.
         """
         named = str(folder) if folder is not None else os.environ.get("QUADFEAT_DATA", "")
         if not named:
@@ -72,7 +72,7 @@ class Data:
         return path if path is not None and path.is_file() else None
 
     def mnist_name(self) -> str:
-        """Which digits `mnist` will give: "MNIST", or "digits" where its file is not there."""
+        """The digits that `mnist` returns: "MNIST", or "digits" if its file is missing."""
         return "MNIST" if self.fetch or self._file(_MNIST) is not None else "digits"
 
     def mnist(self) -> Images:
@@ -103,12 +103,12 @@ class Data:
             raise ValueError(f"{path} is not a readable MNIST ({error}); copy it again") from error
 
     def speech_name(self) -> str:
-        """Which speech `speech` will give, without reading it.
+        """The name of the data that `speech` returns, without reading it.
 
         Raises
         ------
         MissingData
-            Where the folder holds none, or there is no folder.
+            If the folder has none, or there is no folder.
         """
         if self._file(_PACKED) is not None:
             return "TIMIT sample"
@@ -142,7 +142,7 @@ class Data:
         path = self._file(_PACKED)
         if path is not None:
             return corpus.read_packed(path)
-        self.speech_name()  # refuses where there is nothing
+        self.speech_name()  # raises an error if there is nothing
         utterances = corpus.read_folder(self.folder or Path())
         for part in ("train", "dev", "test"):
             if not select(utterances, part):
@@ -160,7 +160,7 @@ def _fetched_mnist() -> Images:
     """MNIST from OpenML, kept in scikit-learn's own folder; the last 10,000 rows are the test."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about a cache that is not there yet
+            warnings.simplefilter("ignore")  # warns about a missing cache
             X, y = fetch_openml("mnist_784", version=1, return_X_y=True, as_frame=False)
         X, y = _pixels(X), y.astype(np.int64)
     except (*corpus.NOT_ARRAYS, ImportError) as error:

@@ -1,4 +1,4 @@
-"""Finished cells on the disk: each is run once, and its records are one line of a JSON file."""
+"""Finished cells on disk: each is run once, and its records are one line of a JSON file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FIELDS = {"key", "scale", "version", "cells", "seconds", "machine", "records"} 
 
 @dataclass(frozen=True)
 class Finished:
-    """The cells of one experiment that a file holds."""
+    """The cells of one experiment in a file."""
 
     lines: list[Record]
 
@@ -56,7 +56,8 @@ class Finished:
 class Journal:
     """The file `<out>/<experiment>.jsonl`: one line per finished cell.
 
-    A line counts only if it is complete: whatever stops a run, a cell is kept whole or not at all.
+    A line counts only if it is complete: however a run stops, a cell is kept completely or not at
+    all.
     """
 
     def __init__(self, folder: Path, name: str, version: int) -> None:
@@ -85,11 +86,11 @@ class Journal:
     def append(self, line: Record) -> None:
         """Write one line and sync it to the disk."""
         text = json.dumps(line, allow_nan=False, default=_plain) + "\n"
-        start = "" if self._ends_well() else "\n"  # after a line that was cut short
+        start = "" if self._ends_well() else "\n"  # after an incomplete line
         rest = (start + text).encode()
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
-            while rest:  # a nearly full disk writes a part without an error
+            while rest:  # a nearly full disk may write only a part without an error
                 rest = rest[os.write(descriptor, rest) :]
             os.fsync(descriptor)
         finally:
@@ -103,7 +104,7 @@ class Journal:
                 try:
                     line = json.loads(text)
                 except json.JSONDecodeError:
-                    continue  # cut short: the cell is run again
+                    continue  # incomplete: the cell is run again
                 if isinstance(line, dict) and line.keys() >= _FIELDS:
                     yield line
 

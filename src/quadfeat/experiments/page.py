@@ -1,4 +1,4 @@
-"""The page: every figure and claim of the paper beside its measurement, in one HTML file."""
+"""The page: every figure and claim of the paper next to its measurement, in one HTML file."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One experiment as the page shows it; `why` says why it is missing, or is empty."""
+    """One experiment on the page; `why` says why it is missing, or is empty."""
 
     name: str
     verdicts: list[Verdict]
@@ -45,9 +45,9 @@ class Outcome:
 def plan(
     names: Sequence[str], scale: str, data: Data, out: Path
 ) -> tuple[list[Plan], dict[str, str]]:
-    """The plans of experiments, and why others are left out for lack of data.
+    """The plans of experiments, and the reasons for those left out for lack of data.
 
-    If only one experiment is asked for, missing data is an error.
+    If only one experiment is requested, missing data is an error.
     """
     plans, left_out = [], {}
     for name in names:
@@ -112,5 +112,5 @@ def conclude(scale: str, out: Path, left_out: dict[str, str] | None = None) -> l
 
 
 def command(name: str, scale: str) -> str:
-    """The command that makes the records of an experiment."""
+    """The command that produces the records of an experiment."""
     return f"quadfeat reproduce {name} --scale {scale}"

@@ -1,12 +1,12 @@
-"""Export: fitted maps and models, taken where they have to run.
+"""Export: fitted maps and models for other runtimes.
 
 - `to_torch`: as a module of torch; `to_onnx`: as an ONNX file
 - `graph`: a computation as a list of steps, recorded by running NumPy formulas on symbols
 - `features`: the formulas of maps; `hermite` and `kernels`: of their parts
-- `outputs`: what maps, regressors and classifiers compute; `tables`: what encoders do before
-- `torch_module` and `onnx_file`: two readers of a graph
+- `outputs`: what maps, regressors and classifiers compute; `tables`: the encoders before them
+- `torch_module` and `onnx_file`: a graph as torch module, and as ONNX file
 
-The one rule: a formula is written once, in NumPy, and read by every target; none of them knows a
+The one rule: a formula is written once, in NumPy, and translated to every target; no target knows a
 map or a kernel.
 """
 
@@ -34,9 +34,9 @@ def to_torch(estimator: Any) -> Any:
     `forward(X)` returns features of a map, predictions of a regressor, or scores of a classifier
     (its `decision_function`) for a tensor X (n, d), in the precision of X. `compute(X)` returns all
     outputs by name: "deviations" (`return_std`), "probabilities", "codes" (positions in
-    `classes_`). Differentiable by X and, where the kernel has them, by its `length_scales` (d,), a
-    parameter; freeze it by `module.requires_grad_(False)`. Buffers follow the module to any device.
-    X is not checked.
+    `classes_`). Differentiable with respect to X and, if the kernel has them, its `length_scales`
+    (d,), a parameter; freeze it with `module.requires_grad_(False)`. Buffers follow the module to
+    any device. X is not checked.
 
     Parameters
     ----------
@@ -67,15 +67,15 @@ def to_onnx(estimator: Any, path: Any, *, dtype: str = "float32") -> None:
     gaps; texts for categories, "" for gaps. Dates and free text cannot be exported. Outputs are
     "features" of a map; "predictions" of a regressor and, for maps without negative weights,
     "deviations" (`return_std`); "label", "scores" and, where the loss has them, "probabilities" of
-    a classifier. Values are those of `transform` and `predict`, to rounding. X is not checked.
+    a classifier. Values are those of `transform` and `predict`, up to rounding. X is not checked.
 
     Parameters
     ----------
     estimator : fitted FeatureMap, KernelRegressor or KernelClassifier
     path : path
     dtype : "float32" or "float64"
-        The precision of X and of the outputs; features of a model with a `dtype` are computed in
-        that. `Landmarks` computes kernel values in double precision.
+        The precision of X and of the outputs; a model with a `dtype` computes its features in that.
+        `Landmarks` computes kernel values in double precision.
 
     Examples
     --------

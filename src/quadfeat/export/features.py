@@ -1,4 +1,4 @@
-"""The features of fitted maps, as formulas of rows."""
+"""The features of fitted maps, as formulas in the rows."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def features_of(rows: Value, features: FeatureMap, lengths: Floats | None = None
     rows : Value (n, d), in any precision
     features : fitted FeatureMap
     lengths : (d,) or None
-        Length scales of the kernel, to record as a parameter: rows are divided by them relative to
-        these, since k(x, y) of other length scales is k of rows stretched accordingly.
+        Length scales of the kernel, to record as a parameter: rows are multiplied by the ratio of
+        these to the parameter, because another length scale is the same as stretching the rows.
     """
     if isinstance(features, KernelFeatures):
         features = features.map_
@@ -83,7 +83,7 @@ def fourier(x: Value, plan: FourierPlan) -> Value:
 
 
 def kronecker(x: Value, plan: KroneckerPlan) -> Value:
-    """Products of the features of single axes: as many factors as the largest group has entries."""
+    """Products of the features of single axes: as many factors as the largest group has."""
     counts, middle = np.diff(plan.entry_ptr), plan.entry_middle
     half_turns = x.take(np.repeat(plan.entry_axis, counts)) * (plan.entry_nodes / np.pi)
     waves = _waves(half_turns, plan.entry_amplitudes)
@@ -133,7 +133,7 @@ def _expansion(x: Value, expansion: Expansion) -> Value:
         rest = (scaled * scaled).total(keep=True) - (t * t) @ expansion.length[:, None]
         exponent = exponent + np.maximum(rest, 0.0)
     base = np.exp(-exponent) * expansion.amplitude
-    # A column is one factor of a table times its parent: all of one depth at once.
+    # A column is one factor of a table times its parent: all columns of one depth at once.
     depth = np.zeros(len(expansion.parent), dtype=np.int64)
     for j, parent in enumerate(expansion.parent):
         depth[j] = 0 if parent < 0 else depth[parent] + 1
@@ -170,7 +170,7 @@ def _spread(x: Value, row: Floats) -> Value:
 
 
 def _ordered(parts: list[Value], order: Integers) -> Value:
-    """The columns of all parts, column j of which belongs at position order[j]."""
+    """The columns of all parts; column j goes to position order[j]."""
     columns = joined(parts)
     sorted_already = bool((order == np.arange(len(order))).all())
     return columns if sorted_already else columns.take(np.argsort(order))

@@ -1,8 +1,8 @@
 """A computation as a list of steps, recorded by running NumPy formulas on symbols.
 
-A `Value` stands for an array of rows. Arithmetic, NumPy's functions and columns of it are recorded
-in its `Graph`, so the formula of a kernel, yours too, is recorded by calling it. Names of steps are
-those of ONNX operators.
+A `Value` represents an array of rows. Arithmetic, NumPy's functions and indexing of columns are
+recorded in its `Graph`, so calling the formula of a kernel, also of your own, records it. Names of
+steps are those of ONNX operators.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .._typing import Floats, Integers
 
 
 class NotRecordable(TypeError):
-    """A formula that is not made of the functions that a graph knows."""
+    """A formula with functions that a graph does not support."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class Step:
     Parameters
     ----------
     op : str, an ONNX operator; or "Input", "Column", "Lookup", "Constant" or "Parameter"
-    inputs : positions of the steps whose results it takes
+    inputs : positions of the steps whose results it uses
     options : axis, shape, perm; for a constant its value
     kind : "working" (the precision of the features), "wide" (double), "bool", "index" or "text"
     """
@@ -54,7 +54,7 @@ class Graph:
         return Value(self, len(self.steps) - 1)
 
     def input(self) -> Value:
-        """The rows, (n, d), in the precision that they are given in."""
+        """The rows, (n, d), in their given precision."""
         return self.add("Input", kind="input")
 
     def column(self, name: str, kind: str) -> Value:
@@ -67,7 +67,7 @@ class Graph:
         return self.add("Constant", kind=kind, value=np.asarray(value, dtype=dtype))
 
     def pruned(self) -> Graph:
-        """The steps that outputs need; formulas that could not be recorded leave others behind."""
+        """Only the steps that outputs need; formulas that failed to record leave useless ones."""
         needed = {value.place for value in self.outputs.values()}
         for place in range(len(self.steps) - 1, -1, -1):
             if place in needed:
@@ -82,7 +82,7 @@ class Graph:
         return graph
 
     def parameter(self, name: str, value: Floats) -> Value:
-        """A constant that a reader may let vary."""
+        """A constant that a target may make variable."""
         return self.add("Parameter", kind="working", name=name, value=value)
 
 
@@ -105,9 +105,9 @@ _UFUNCS: dict[Any, str] = {
     np.maximum: "Max",
     np.matmul: "MatMul",
 }
-_NEUTRAL = {np.add: 0, np.multiply: 1}  # numbers that sums and products of formulas start from
+_NEUTRAL = {np.add: 0, np.multiply: 1}  # start values of sums and products in formulas
 _COMPARISONS = {np.greater: "Greater", np.less: "Less"}
-_LEAST = 1e-300  # under a root, whose slope at 0 is infinite
+_LEAST = 1e-300  # least number under a root, whose slope at 0 is infinite
 
 
 class Value(np.lib.mixins.NDArrayOperatorsMixin):
@@ -118,7 +118,7 @@ class Value(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of rows whose number of columns is known; the number of rows is not, and counts as 1."""
+        """Shape, if the number of columns is known; the number of rows is not, and counts as 1."""
         if self.width is None:
             raise NotRecordable("the shape of an array cannot be exported")
         return 1, self.width
@@ -129,12 +129,12 @@ class Value(np.lib.mixins.NDArrayOperatorsMixin):
         return self.graph.steps[self.place].kind
 
     def __len__(self) -> int:
-        """1, so that the `np.zeros(len(rows))` of a formula is spread over all rows."""
+        """1, so that `np.zeros(len(rows))` in a formula is broadcast to all rows."""
         return 1
 
     # --- NumPy's functions
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        # An `out` is where a formula adds up in place: the sum is the value returned.
+        # A formula may add up in place with `out`: the returned value is the sum.
         if method != "__call__" or options.keys() - {"out"}:
             return NotImplemented
         if ufunc is np.square:
@@ -156,7 +156,7 @@ class Value(np.lib.mixins.NDArrayOperatorsMixin):
         if ufunc not in _UFUNCS:
             raise NotRecordable(f"np.{ufunc.__name__} cannot be exported")
         result = self.graph.add(_UFUNCS[ufunc], *values)
-        if ufunc is not np.matmul:  # what has columns keeps them
+        if ufunc is not np.matmul:  # the result has the columns of its input
             widths = [value.width for value in values if value.width is not None]
             result.width = widths[0] if widths else None
         return result
@@ -192,7 +192,7 @@ class Value(np.lib.mixins.NDArrayOperatorsMixin):
         return self.graph.add("GatherRows", self, positions, kind=self.kind)
 
     def reshape(self, *shape: int) -> Value:
-        """Another shape; -1 for the one side that follows from the others."""
+        """Another shape; -1 for the side that follows from the others."""
         reshaped = self.graph.add("Reshape", self, shape=shape)
         reshaped.width = shape[-1] if len(shape) == 2 else None
         return reshaped
@@ -230,7 +230,7 @@ def joined(parts: Sequence[Value], axis: int = 1) -> Value:
 
 
 def root(square: Value) -> Value:
-    """The square root of a number that may be 0, where its derivative counts as 0."""
+    """The square root of a number that may be 0; there its derivative counts as 0."""
     result: Any = np.sqrt(np.maximum(square, _LEAST))
     return result
 

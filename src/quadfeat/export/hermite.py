@@ -11,7 +11,7 @@ from .._typing import Floats, Integers
 from .graph import Value, joined
 
 _SHRINK = 2.0**-40
-_NEGLIGIBLE = 1e-17  # of a function that is at most about 1
+_NEGLIGIBLE = 1e-17  # negligible for functions of at most about 1
 _SMALLEST = 80.0  # exp(-80) is a normal number in single precision
 
 
@@ -22,7 +22,8 @@ def hermite_tables(t: Value, expansion: Expansion) -> tuple[Value, Integers]:
     parts = _functions(t.take(np.zeros(1, dtype=np.int64)), expansion)
     place[0, : sizes[0]] = np.arange(sizes[0])
     stop = int(sizes[0])
-    # The other directions step together; the longest come first, so that those left are a prefix.
+    # The other directions advance together; the longest come first, so that the remaining ones are
+    # a prefix.
     others = 1 + np.argsort(-sizes[1:], kind="stable")
     if len(others):
         limit = np.sqrt(0.9 * np.log(float(np.finfo(np.float32).max)) / expansion.envelope[others])
@@ -78,7 +79,7 @@ def _is_negligible_beyond(far: float, size: int, ratio: float, envelope: float) 
         return size == 1
     t = far * np.linspace(1.0, 3.0, 200)
     previous, current, largest = np.zeros_like(t), np.ones_like(t), np.zeros_like(t)
-    scale = -envelope * t * t  # log of what `current` is to be multiplied by
+    scale = -envelope * t * t  # log of the factor of `current`
     for k in range(size - 1):
         rise, fall = _recurrence(ratio, k)
         previous, current = current, rise * t * current - fall * previous

@@ -1,4 +1,4 @@
-"""Kernel values of rows with landmarks, as formulas: those of the kernels' own `group_at`."""
+"""Kernel values of rows with landmarks, as formulas recorded from the kernels' `group_at`."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ from ..kernels.subsets import Anova
 from .graph import NotRecordable, Value, root
 from .piecewise import tabulated
 
-_WIDE = 32  # columns from which the distances of a Gaussian kernel are one product
-_SPREADS = 32  # how far from landmarks a tabulated kernel is known, in ranges of the landmarks
+_WIDE = 32  # from so many columns on, distances of a Gaussian kernel are one product
+_SPREADS = 32  # a tabulated kernel is known up to this distance, in ranges of the landmarks
 
 
 def gram(x: Value, kernel: Kernel, points: Floats) -> Value:
     """k(x, points), (n, m), by recording `kernel.group_at` of all gaps; n m d numbers at a time.
 
-    A profile that is not made of functions that can be recorded (of `Smoothed`, `Spectral` and
-    `Matern` of any nu) is tabulated to 1e-13, up to 32 times the range of the points; further out
-    it counts as what it is there.
+    A profile that cannot be recorded (of `Smoothed`, `Spectral` and `Matern` of general nu) is
+    tabulated to 1e-13, up to 32 times the range of the points; further out it is constant.
     """
     m, d = points.shape
     if isinstance(kernel, Precomputed):
@@ -71,8 +70,8 @@ def _group(gaps: Value, kernel: Kernel, reach: Floats) -> Value:
         axes = kernel.axes(len(reach))
     except NotSeparable as error:
         raise TypeError(
-            f"Landmarks with {kernel!r} cannot be exported: it neither factors over axes nor is "
-            f"made of functions that can be recorded; Matern(1.5) as a factor can"
+            f"Landmarks with {kernel!r} cannot be exported: it does not factor over axes and its "
+            f"functions cannot be recorded; use a factor such as Matern(1.5)"
         ) from error
     product: Value | None = None
     for i, axis in enumerate(axes):
@@ -87,14 +86,14 @@ def _profile(profile: Profile, gap: Any, reach: float) -> Value:
         recorded: Value = profile(gap)  # type: ignore[assignment]
         return recorded
     except NotRecordable:
-        # A reach of 0, where all points are one, says nothing about the rows.
+        # A reach of 0 (all points are equal) says nothing about the rows.
         return tabulated(profile, gap, reach or _SPREADS)
 
 
 def length_scales(kernel: Kernel, d: int) -> Floats | None:
-    """The length scales of a kernel on d columns, (d,); None for one that has none.
+    """The length scales of a kernel on d columns, (d,); None if it has none.
 
-    Those of a kernel with a gamma, of a multiple of it, and of a sum of it over groups of columns.
+    For kernels with a gamma, their multiples, and their sums over groups of columns.
     """
     while isinstance(kernel, Scaled | Anova | Convolution):
         kernel = kernel.kernel if isinstance(kernel, Scaled) else kernel.base

@@ -10,7 +10,7 @@ from .._typing import Array
 from .graph import Graph, Step
 
 OPSET, IR_VERSION = 17, 8  # of 2022: read by onnxruntime 1.12 and later
-ML_OPSET = 2  # of the operators that look texts up
+ML_OPSET = 2  # version of the operators that look texts up
 _DTYPES = {"index": np.int64, "bool": np.bool_, "wide": np.float64, "text": np.object_}
 
 

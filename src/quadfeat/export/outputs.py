@@ -62,7 +62,7 @@ def record(estimator: Any, *, learnable: bool = False) -> Graph:
 
 
 def _scores(z: Value, model: KernelRegressor | KernelClassifier) -> Value:
-    """z'W + b, (n, t); W is scaled by powers of two where single precision could not hold it."""
+    """z'W + b, (n, t); W is scaled by powers of two if single precision could not represent it."""
     W = np.atleast_2d(model.coef_).T
     _, unit = narrowed(W, np.float32)
     scores: Value = (z @ (W / unit)) * unit + np.atleast_1d(model.intercept_)

@@ -1,4 +1,4 @@
-"""Functions of one variable as piecewise polynomials, for those that no runtime has."""
+"""Functions of one variable as piecewise polynomials, for functions that no runtime has."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _MOST_CELLS = 1024  # of an octave
 def tabulated(function: Profile, at: Any, reach: float) -> Value:
     """A function of at >= 0, up to `reach`, by polynomials of degree 8 on cells of octaves.
 
-    [reach / 2, reach], [reach / 4, reach / 2], ... are cut into equal cells, as many as an error of
-    1e-13 needs, or the rounding of the function; beyond `reach` it is the value there.
+    [reach / 2, reach], [reach / 4, reach / 2], ... are cut into equal cells, enough for an error of
+    1e-13 or of the function's rounding; beyond `reach` the function is constant.
     """
     cells, table = _table(function, reach)
     at = np.minimum(np.maximum(at, reach * 2.0**-_OCTAVES), reach)
@@ -53,7 +53,8 @@ def _table(function: Profile, reach: float) -> tuple[int, Floats]:
         table = at(nodes) @ inverse.T
         powers = np.vander(between, _DEGREE + 1, increasing=True)
         error = float(np.abs(table @ powers.T - at(between)).max())
-        # An integral rounds like its largest values, so that shorter cells may not help.
+        # The rounding of an integral is relative to its largest values, so shorter cells may not
+        # help.
         if error <= _TOLERANCE or error > before / 4 or cells == _MOST_CELLS:
             return cells, table
         cells, before = 2 * cells, error

@@ -19,11 +19,11 @@ from ..data.encoder import TableEncoder
 from ..data.frame import MISSING, Column
 from .graph import Graph, Value, joined
 
-_FARTHEST = 1e300  # of a scaled number, as in `NumberEncoder`
+_FARTHEST = 1e300  # limit of a scaled number, as in `NumberEncoder`
 
 
 def encoded(graph: Graph, encoder: TableEncoder) -> Value:
-    """What `encoder.transform` returns, in double precision: (n, n_outputs).
+    """The result of `encoder.transform` in double precision, (n, n_outputs).
 
     Inputs have the names of the columns of the table and shape (n,): doubles for numbers, NaN for
     gaps; texts for categories, "" for gaps. Dates and free text are refused.
@@ -39,8 +39,8 @@ def encoded(graph: Graph, encoder: TableEncoder) -> Value:
             kind = "a date" if isinstance(each, DateEncoder) else "free text"
             raise ValueError(
                 f"column {name!r} is {kind}, and only numbers, booleans and categories can be "
-                f"exported; fit with encoder=TableEncoder(columns={{{name!r}: 'drop'}}), or make "
-                f"numbers of it before"
+                f"exported; fit with encoder=TableEncoder(columns={{{name!r}: 'drop'}}), or "
+                f"convert it to numbers first"
             )
     rows = joined(parts)
     rows.width = len(encoder.get_feature_names_out())
@@ -70,7 +70,7 @@ def _category(text: Value, encoder: OneHotEncoder | TargetMeanEncoder) -> Value:
 
 
 def _outcomes(encoder: OneHotEncoder | TargetMeanEncoder) -> Floats:
-    """(k + 2, t): the outputs of every category, of a gap, and of a category that is not known."""
+    """(k + 2, t): the outputs of every category, of a gap, and of an unknown category."""
     k = len(encoder.values)
     unknown = "\0".join(["", *encoder.values])  # longer than any of them
     every = Column("text", np.array([*range(k), -1, k]), (*encoder.values, unknown))

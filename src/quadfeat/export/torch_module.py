@@ -1,4 +1,4 @@
-"""Graphs as torch modules; imported by `to_torch` only, since it needs torch."""
+"""Graphs as torch modules; imported only by `to_torch`, because it needs torch."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class ExportedModule(torch.nn.Module):
     """The features of a map, or the outputs of a model, as a module of torch.
 
     `forward` returns the first output of `outputs`: features, predictions or scores. Constants are
-    buffers in double precision and rounded to that of the rows, so one module serves both; after
-    `module.float()` all is computed in single precision, for devices without doubles.
+    buffers in double precision, rounded to the precision of the rows, so one module serves both;
+    after `module.float()` everything is computed in single precision, for devices without doubles.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class ExportedModule(torch.nn.Module):
     Attributes
     ----------
     length_scales : Parameter (d,), those of the kernel, if it has any
-    outputs : names of what `compute` returns
+    outputs : names of the results of `compute`
     """
 
     def __init__(self, graph: Graph, precision: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Sums of products of one-dimensional kernels, each of which is evaluated once."""
+"""Sums of products of one-dimensional kernels; each factor is evaluated once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Profile = Callable[[Floats], Floats]
 
 @dataclass
 class _Branch:
-    """A weight, and what is multiplied with it, by axis."""
+    """A weight, and the factors it is multiplied with, by axis."""
 
     weight: float = 0.0
     below: dict[int, _Branch] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What every kernel is: k(x - y), its spectrum, and its groups of axes."""
+"""The base class of kernels: k(x - y), its spectrum, and its groups of axes."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_array
 
+from .._checks import check_gram
 from .._errors import NoDensity, NoMoments, NotSeparable
 from .._rows import BLOCK_ENTRIES
 from .._typing import Axes, Floats, Subsets
@@ -23,7 +24,7 @@ from .facts import KernelFacts
 from .metric import check_metric, short_text
 from .radial import fall_length
 
-MOST_DERIVATIVES = 16  # of k, the highest with a bound
+MOST_DERIVATIVES = 16  # the highest derivative of k that has a bound
 Stored = dict[str, str] | None
 
 
@@ -47,9 +48,10 @@ class Kernel(KernelFacts, BaseEstimator):
     ----------
     moments : float
         Moments of the spectrum of an order below this are finite; inf by default.
-    edges : (m,), frequencies that the panels of a density with peaks start from; none by default
+    edges : (m,), frequencies where the panels of a density with peaks start; none by default
     stored : dict or None
-        What each parameter may be, by the names of `storage.kernels`; None if it cannot be saved.
+        The allowed types of each parameter, as named in `storage.kernels`; None if it cannot be
+        saved.
     decreasing, rotation_invariant, unimodal : bool
         Whether k is known to fall with |u|, to depend on |u| alone, and its density to fall.
     noise : float, how far `profile` may be from the kernel, beyond its rounding
@@ -78,14 +80,14 @@ class Kernel(KernelFacts, BaseEstimator):
     def coordinates(self, d: int) -> tuple[Kernel, Floats | None]:
         """The kernel `inner` and the matrix M (r, d) with k(x, y) = inner(M x, M y).
 
-        Of a resolved kernel on d columns; (self, None) where no coordinates are changed. Maps are
-        made of `inner` and the rows M x.
+        For a resolved kernel on d columns; (self, None) if coordinates do not change. Maps use
+        `inner` and the rows M x.
         """
         return self, None
 
     @property
     def mixes_axes(self) -> bool:
-        """Whether `coordinates` has a matrix: such a kernel is no part of a sum or product."""
+        """Whether `coordinates` has a matrix: such a kernel cannot be part of a sum or product."""
         return False
 
     # --- one axis
@@ -100,8 +102,7 @@ class Kernel(KernelFacts, BaseEstimator):
     def profile_slope(self, gap: Floats) -> Floats:
         """dk/du on one axis, for u > 0.
 
-        By central differences of `profile`, to about 1e-12 of its steepest slope; kernels of this
-        library have closed forms.
+        By central differences, to 1e-12 of the steepest slope; this library's have closed forms.
         """
         step = 0.004 * fall_length(self.profile)
         near, far = (
@@ -122,7 +123,7 @@ class Kernel(KernelFacts, BaseEstimator):
     def axis(self, i: int) -> Axis:
         """The one-dimensional kernel of axis i: k is the product of these.
 
-        A kernel that is not such a product raises `NotSeparable`.
+        Raises `NotSeparable` if the kernel is not a product over axes.
         """
         return self
 
@@ -155,7 +156,7 @@ class Kernel(KernelFacts, BaseEstimator):
     def derivative_bounds(self) -> Floats:
         """Bounds of |k^(p)(u)| over u > 0 for p = 0..16; inf where none is known.
 
-        By spectral moments: of even order directly, of odd order by Cauchy and Schwarz. Kernels
+        From spectral moments: of even order directly, of odd order by Cauchy and Schwarz. Kernels
         that are smooth except at zero have closed forms.
         """
         bounds = self.spectral_moments() * (1 + 1e-9)
@@ -169,7 +170,7 @@ class Kernel(KernelFacts, BaseEstimator):
         return False
 
     def smooth(self) -> Kernel:
-        """This kernel, Gaussian where its family is open."""
+        """This kernel; Gaussian if its family is to be learned."""
         return self
 
     def learned(self, X: Any, y: Any) -> Kernel:
@@ -207,7 +208,7 @@ class Kernel(KernelFacts, BaseEstimator):
         return False
 
     def cube(self, d: int) -> int:
-        """How many uniform numbers `spectrum` turns into one frequency."""
+        """The number of uniform numbers that `spectrum` turns into one frequency."""
         return d
 
     def spectrum(self, U: Floats) -> Floats:
@@ -245,18 +246,18 @@ class Kernel(KernelFacts, BaseEstimator):
     def __call__(self, X: Any, Y: Any = None) -> Floats:
         """The exact Gram matrix, (len(X), len(Y)).
 
-        "scale" and "median" are computed from X; a Y other than X is then refused.
+        "scale" and "median" are computed from X; then a Y that differs from X raises an error.
         """
         X = check_array(X, dtype=np.float64, input_name="X")
         Y = X if Y is None else check_array(Y, dtype=np.float64, input_name="Y")
         if X.shape[1] != Y.shape[1]:
             raise ValueError(f"X has {X.shape[1]} columns and Y has {Y.shape[1]}")
+        check_gram("the kernel", len(X), len(Y), 8 * len(X) * len(Y))
         resolved = self.resolve(X)
         if not same(self, resolved) and not np.array_equal(X, Y):
             raise ValueError(
-                f"{self!r} depends on the rows it is given, so k(X, Y) would be another kernel "
-                f"than k(Y, X); fix it first for the rows it is for, as in "
-                f"kernel.resolve(X_train)(X, Y), or give it numbers"
+                f"{self!r} depends on the rows it is given, and k(X, Y) would not be k(Y, X); fix "
+                f"it first, as in kernel.resolve(X_train)(X, Y), or give it numbers"
             )
         return resolved.gram(X, Y)
 
@@ -284,7 +285,7 @@ class Kernel(KernelFacts, BaseEstimator):
     def slope(self, X: Floats, Y: Floats, weights: Floats) -> Floats:
         """The gradient by x of sum_b weights[b, t] k(x, y_b) at the rows of X, (n, t, d).
 
-        Of a resolved kernel and float64 rows: nothing is checked. Where k has a kink, as
+        For a resolved kernel and float64 rows; nothing is checked. At a kink of k, as of
         `Laplacian` at a gap of 0 on an axis, that term counts as 0.
 
         Parameters
@@ -318,8 +319,7 @@ class Kernel(KernelFacts, BaseEstimator):
     def group_derivatives(self, X: Floats, Y: Floats) -> Iterator[Floats]:
         """dk(x, y) / dx_i of a kernel of one group, (n, m), for one axis i after the other."""
         axes = [_numeric(axis) for axis in self.axes(X.shape[1])]
-        # Products of the profiles of later and of earlier axes: profiles may be 0, so none is
-        # divided out.
+        # Products of profiles of all later and all earlier axes: no division, profiles may be 0.
         after = [np.ones((len(X), len(Y)))]
         for i in range(len(axes) - 1, 0, -1):
             after.append(after[-1] * axes[i].profile(np.abs(X[:, i, None] - Y[:, i])))
@@ -360,9 +360,9 @@ class Kernel(KernelFacts, BaseEstimator):
 
 
 class WithMetric(Kernel):
-    """What a kernel with the parameters `gamma` and `metric` adds to the kernel without a metric.
+    """The part of a kernel with parameters `gamma` and `metric` that handles the metric.
 
-    The first base of its class. Methods of the class that know one axis call `refuse_axes`.
+    Must be the first base class. Methods that work on one axis call `refuse_axes`.
     """
 
     gamma: Any
@@ -410,7 +410,7 @@ class WithMetric(Kernel):
         return super().axis(i)
 
     def refuse_axes(self) -> None:
-        """An error where one axis is asked for and the metric mixes them."""
+        """Raise an error if the metric mixes the axes, for methods that work on one axis."""
         if self.metric is not None:
             raise NotSeparable(
                 f"{self!r} does not factor over the columns of X, which its metric mixes; "
@@ -439,7 +439,7 @@ def _numeric(axis: Axis) -> Kernel:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two kernels, or parameters of theirs, are equal: arrays and sequences by value."""
+    """Whether two kernels, or two parameters, are equal: arrays and sequences by value."""
     if isinstance(one, Kernel):
         if type(one) is not type(other):
             return False

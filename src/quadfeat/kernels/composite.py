@@ -48,11 +48,11 @@ def convolution(one: Axis, two: Axis) -> Profile:
     return density
 
 
-_MOST_PARTS = 250  # a chain of so many is within the recursion limit of Python
+_MOST_PARTS = 250  # a chain of so many stays within Python's recursion limit
 
 
 def _check_parts(whole: Kernel, **parts: Any) -> None:
-    """Refuse parts that are not kernels, and a kernel of more than 250 parts."""
+    """Raise an error for parts that are not kernels, and for more than 250 parts."""
     for name, part in parts.items():
         if not isinstance(part, Kernel):
             raise TypeError(
@@ -70,7 +70,7 @@ def _size(kernel: Kernel, known: dict[int, int], depth: int = 0) -> int:
     """The number of kernels in a kernel; one that is used twice counts twice."""
     if id(kernel) not in known:
         parts = [part for part in vars(kernel).values() if isinstance(part, Kernel)]
-        deep = depth > _MOST_PARTS  # too many parts already
+        deep = depth > _MOST_PARTS  # already too many parts
         known[id(kernel)] = 1 if deep else sum(_size(p, known, depth + 1) for p in parts) or 1
     return known[id(kernel)]
 
@@ -148,7 +148,7 @@ class Scaled(Kernel):
 class Product(Kernel):
     """left * right: each group of the one times each group of the other.
 
-    Its spectrum is the convolution of theirs, so a frequency is the sum of two.
+    Its spectrum is the convolution of the two spectra, so a frequency is the sum of two.
     """
 
     stored: ClassVar[Stored] = {"left": "kernel", "right": "kernel"}
@@ -187,7 +187,7 @@ class Product(Kernel):
         return self.left.unimodal and self.right.unimodal
 
     def axis(self, i: int) -> Axis:
-        raise NotSeparable("a product of kernels is asked for its groups, which factor over axes")
+        raise NotSeparable("a product of kernels does not factor over axes; ask its groups")
 
 
 class _Placed(NamedTuple):
@@ -314,7 +314,7 @@ class ProductAxis(Kernel):
 
     @cached_property
     def _convolution(self) -> Profile:
-        # A profile computed as an integral has an absolute rounding error, however far it falls.
+        # A profile computed as an integral has an absolute rounding error, even where it is tiny.
         if isinstance(self.left, ProductAxis) or isinstance(self.right, ProductAxis):
             raise NoDensity(
                 "a product of three or more kernels, one of which is Smoothed or Spectral, has "
@@ -324,8 +324,8 @@ class ProductAxis(Kernel):
         return convolution(self.left, self.right)
 
     def gauss(self, n: int) -> Rule:
-        # The sums of the nodes of two n-point Gauss rules have all moments below 2n right, so
-        # the Gauss rule of that discrete measure is the Gauss rule of the convolution.
+        # The sums of the nodes of two n-point Gauss rules have the right moments below 2n, so the
+        # Gauss rule of that discrete measure is the Gauss rule of the convolution.
         left, right = self.left.gauss(n), self.right.gauss(n)
         nodes = np.add.outer(left.nodes[:, 0], right.nodes[:, 0]).ravel()
         return gauss.discrete_gauss(nodes, np.outer(left.weights, right.weights).ravel(), n)

@@ -1,4 +1,4 @@
-"""A kernel in a notebook: its sentence and its numbers."""
+"""How a kernel is displayed in a notebook: a sentence and its numbers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from .._display.html import WithFacts, card, facts, note, number
 from .metric import short_text
 
-_MOST_COLUMNS = 6  # whose gammas are told
+_MOST_COLUMNS = 6  # columns; with more, only the largest gammas are shown
 
 
 class KernelFacts(WithFacts):
-    """What a kernel shows in a notebook, instead of the diagram of an estimator."""
+    """The facts that a notebook shows for a kernel, instead of the diagram of an estimator."""
 
     _has_diagram = False
 
@@ -45,7 +45,7 @@ def _short(value: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    """A parameter; of a gamma per column the largest, whose columns matter most."""
+    """A parameter as text; of one gamma per column only the largest, whose columns matter most."""
     if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind == "f":
         order = np.argsort(-value, kind="stable")
         told = [f"{number(value[i])} (column {i})" for i in order[:_MOST_COLUMNS].tolist()]

@@ -14,7 +14,7 @@ from .base import Kernel, Stored
 class GivenKernel(Kernel):
     """A kernel without a spectrum: only `gram` and `diagonal` are known, and it may be any kernel.
 
-    It has no features but those of landmarks, and no residual, certificate or gradient.
+    Only `Landmarks` has features for it, without residual, certificate or gradient.
     """
 
     @abstractmethod
@@ -65,5 +65,5 @@ class Precomputed(GivenKernel):
 
     @staticmethod
     def positions(points: Floats) -> Any:
-        """Which rows of the fit points are."""
+        """The positions of points among the rows of the fit."""
         return np.argmax(points, axis=1)

@@ -31,7 +31,7 @@ class Matern(GammaKernel):
     Parameters
     ----------
     nu : float, the smoothness; 0.5, 1.5 and 2.5 have closed forms
-    gamma : float, array of one per axis, or a word, as of `Gaussian`
+    gamma : float, array of one per axis, or a word, as in `Gaussian`
     product : bool, the product of one-dimensional kernels instead of the isotropic one
 
     Attributes
@@ -128,7 +128,7 @@ class Matern(GammaKernel):
     def spectrum(self, U: Floats) -> Floats:
         if self.product:
             return super().spectrum(U)
-        # One chi-square for all axes of a draw: that is what makes it isotropic.
+        # One chi-square for all axes of a draw makes it isotropic.
         chi = stats.chi2.ppf(U[:, -1:], df=2 * self.nu)
         normal = special.ndtri(U[:, :-1]) * np.sqrt(2 * np.asarray(self.gamma))
         return normal * np.sqrt(2 * self.nu / np.maximum(chi, np.finfo(float).tiny))
@@ -193,8 +193,8 @@ class Matern(GammaKernel):
 
 def matern(distance: Floats, nu: float) -> Floats:
     """The Matern kernel of unit length scale at a distance."""
-    # Far out the kernel is zero, but a factor of it overflows; for nu so large that it is not zero
-    # there, the Bessel function below overflows.
+    # Far out the kernel is zero, but one of its factors overflows; if nu is so large that it is not
+    # zero there, the Bessel function below overflows.
     t = np.minimum(np.sqrt(2 * nu) * distance, 1e4)
     if nu == 0.5:
         return np.exp(-t)
@@ -207,8 +207,8 @@ def matern(distance: Floats, nu: float) -> Floats:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         log = (1 - nu) * np.log(2) - special.gammaln(nu) + nu * np.log(t)
         value = np.exp(log - t) * special.kve(nu, t)
-        # For large nu and small t the Bessel function overflows where the kernel is near 1 or
-        # given by its limit in nu, whose error is of order 1 / nu.
+        # For large nu and small t the Bessel function overflows; there the kernel is near 1, or
+        # close to its limit in nu, with an error of order 1 / nu.
         value = np.where(np.isfinite(value), value, np.exp(-(distance**2) / 2))
     return np.where(t < 1e-8, 1.0, value)
 
@@ -227,7 +227,7 @@ def matern_relative_slope(distance: Floats, nu: float) -> Floats:
     if nu == 2.5:
         return -rate * (t * (1 + t) / (3 + 3 * t + t**2))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-        # Near 0, for large nu, Bessel functions overflow, and the kernel is its limit in nu.
+        # Near 0 and for large nu Bessel functions overflow; the limit in nu replaces the kernel.
         below, bessel = special.kve(nu - 1, t), special.kve(nu, t)
         return np.where(np.isfinite(bessel), -rate * below / bessel, -distance)
 

@@ -1,4 +1,4 @@
-"""The metric of a kernel, k(x - y) = k0(M (x - y)): its checks, and where it has no place."""
+"""The metric of a kernel, k(x - y) = k0(M (x - y)): its checks, and kernels that refuse it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 
 from .._typing import Floats
 
-_LARGEST = 1e150  # whose square does not overflow
-_LONG = 8  # values that are told one by one, at most
+_LARGEST = 1e150  # the square of this does not overflow
+_LONG = 8  # values printed one by one, at most
 
 
 def check_metric(metric: Any, d: int) -> Floats:
@@ -47,9 +47,9 @@ def check_metric(metric: Any, d: int) -> Floats:
 
 
 def refuse_metric(whole: Any, *parts: Any) -> None:
-    """An error if a part has a metric, for kernels made of parts that keep the columns apart."""
+    """Raise an error if a part has a metric, for kernels that work on separate columns."""
     for part in parts:
-        if getattr(part, "mixes_axes", False):  # a part may be no kernel at all
+        if getattr(part, "mixes_axes", False):  # a part may not be a kernel
             raise ValueError(
                 f"{type(whole).__name__} cannot hold {part!r}: a metric mixes the columns of X; "
                 f"leave the metric out and give X @ metric.T instead of X"

@@ -9,7 +9,7 @@ import numpy as np
 from .._rows import BLOCK_ENTRIES
 from .._typing import Floats, Profile
 
-_PAIRS = 2**15  # at a time in loops over axes
+_PAIRS = 2**15  # pairs at a time in loops over axes
 
 
 def radial_slope(
@@ -17,8 +17,9 @@ def radial_slope(
 ) -> Floats:
     """sum_b weights[b, t] factor(x, y_b) (x - y_b) at the rows of X, (n, t, d).
 
-    Two matrix products, instead of a difference for every pair of rows and every axis: with
-    rows taken from the mean of Y, sums of factor * x and factor * y cancel to about rounding.
+    Uses two matrix products instead of a difference for every pair of rows and every axis: if the
+    mean of Y is subtracted from the rows, sums of factor * x and factor * y cancel up to about
+    rounding.
 
     Parameters
     ----------

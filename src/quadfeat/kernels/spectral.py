@@ -1,4 +1,4 @@
-"""Kernels by a density: `Spectral`, which takes yours, and `Smoothed`, which damps another's."""
+"""Kernels given by a density: `Spectral` takes yours, and `Smoothed` damps that of a kernel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .stationary import Gaussian
 
 
 class Spectral(Kernel):
-    """The product kernel of a spectrum that you give: `density`, an even function of frequency.
+    """The product kernel of a given spectrum: `density`, an even function of frequency.
 
     The kernel is its cosine transform, computed to about 1e-13. The density is searched for peaks;
     its mass over the real line must be 1, so a missed peak is noticed.
@@ -31,7 +31,7 @@ class Spectral(Kernel):
     density : function of an array of frequencies
     peaks : sequence of float, default None
         Frequencies of narrow peaks. Needed only for peaks thousands of times narrower than their
-        frequency; others are found.
+        frequency; others are detected.
 
     Attributes
     ----------
@@ -133,15 +133,15 @@ def _check_peaks(peaks: Any) -> list[float]:
         raise TypeError(f"peaks must be a list of frequencies such as [20.0], got {peaks!r}")
     if not all(abs(p) < np.inf for p in numbers):
         raise ValueError(f"peaks must be finite frequencies such as [20.0], got {peaks!r}")
-    return [abs(float(p)) for p in numbers if p]  # there is a panel edge at 0 anyway
+    return [abs(float(p)) for p in numbers if p]  # 0 is always a panel edge
 
 
 class Smoothed(Kernel):
     """`kernel` convolved on every axis with a Gaussian of standard deviation `width`.
 
     The paper's way to make any product kernel subgaussian: the spectrum is multiplied by
-    exp(-width^2 w^2 / 2) and scaled back to mass 1, so all moments exist and Gauss rules with
-    them. `introduced_error` tells how far the smoothed kernel is from the original.
+    exp(-width^2 w^2 / 2) and scaled back to mass 1, so all moments and Gauss rules exist.
+    `introduced_error` is the distance of the smoothed kernel from the original.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ class Smoothed(Kernel):
 
 
 _GONE = 38.7  # exp(-w^2 / 2) is 0 in doubles
-_LEAST = 1e-4  # mass left of a spectrum with an error of 1e-16, for a relative error of 1e-12
+_LEAST = 1e-4  # least remaining mass of a spectrum: an error of 1e-16 is then 1e-12 relative to it
 
 
 class SmoothedAxis(Kernel):
@@ -228,7 +228,7 @@ class SmoothedAxis(Kernel):
         if isinstance(base, ProductAxis) and self._mass < _LEAST:
             raise NoDensity(
                 f"width={width} leaves {self._mass:.2g} of the spectrum of a product, which is "
-                f"known to rounding only; a smaller width, or smoothing its factors, will do"
+                f"known to rounding only; use a smaller width, or smooth its factors"
             )
 
     @property

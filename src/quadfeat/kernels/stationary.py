@@ -1,4 +1,4 @@
-"""Kernels by their formula: Gaussian, Laplacian, Cauchy; what kernels of a scale share."""
+"""Kernels given by a formula: Gaussian, Laplacian, Cauchy; and the base of kernels with a scale."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class GammaKernel(Kernel):
         return resolved
 
     def _scale(self, X: Floats, subsets: Subsets) -> float:
-        """As scikit-learn: 1 / (columns * variance), averaged over subsets."""
+        """As in scikit-learn: 1 / (columns * variance), averaged over subsets."""
         columns = float(np.mean([len(axes) for axes in subsets]))
         mean, spread = _column_moments(X)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -146,8 +146,8 @@ class GammaKernel(Kernel):
     def length_slopes(self, X: Floats, Y: Floats, weights: Floats) -> Floats:
         """sum_ab weights_ab d log k(x_a, y_b) / d log(inverse length scale of axis i), (d,).
 
-        With weights that are the gram times the derivative of some value by its entries, these are
-        the derivatives of that value.
+        If the weights are the Gram matrix times the derivative of a value with respect to its
+        entries, the result is the derivative of that value.
         """
         gamma = np.broadcast_to(np.asarray(self.gamma, dtype=np.float64), X.shape[1:])
         slopes = np.zeros(X.shape[1])
@@ -185,7 +185,7 @@ class GammaKernel(Kernel):
         return None
 
     def _columns(self, X: Floats) -> Floats:
-        """A copy of X in length scales, for the vectorised Gram matrices."""
+        """A copy of X in units of length scales, for vectorised Gram matrices."""
         root = np.sqrt(self.gamma) if self._metric == "sqeuclidean" else np.asarray(self.gamma)
         return X * root
 
@@ -218,17 +218,17 @@ def _column_moments(X: Floats) -> tuple[Floats, Floats]:
 class Gaussian(WithMetric, GammaKernel):
     """exp(-gamma |u|^2), with the normal spectrum N(0, 2 gamma): subgaussian, rotation-invariant.
 
-    With a `metric` M it is exp(-gamma |M u|^2), the kernel without one on rows M x. Maps, their
+    With a `metric` M it is exp(-gamma |M u|^2), the kernel without one on rows M x. Maps,
     certificates and models are those of that kernel on these rows. It may be multiplied by a
-    number; sums, products, `Anova` and `Convolution` keep columns apart and refuse it.
+    number; sums, products, `Anova` and `Convolution` need separate columns and refuse it.
 
     Parameters
     ----------
     gamma : float, array of one per axis, "scale", "median", "tuned" or "learned"
         "scale" is scikit-learn's 1 / (n_features * X.var()); "median" puts the median distance
-        between rows at one length scale, gamma = 1 / (2 median^2). Both look at the rows M x, and
-        beside a metric gamma is one number. "tuned" and "learned" need the targets of `fit(X, y)`:
-        one gamma, or one per axis, with the highest likelihood of a sample of 2,000 rows.
+        between rows at one length scale, gamma = 1 / (2 median^2). Both use the rows M x; with a
+        metric gamma is one number. "tuned" and "learned" need the targets of `fit(X, y)`: one
+        gamma, or one per axis, with the highest likelihood of a sample of 2,000 rows.
     metric : array (r, d), "learned" or None
         M, with a column for each column of X; r may be less than d, or more. "learned" takes the
         most likely M, from the targets; a gamma that is a word is then 0.5.
@@ -254,7 +254,7 @@ class Gaussian(WithMetric, GammaKernel):
         self.metric = metric
 
     def with_metric(self, metric: Floats) -> Gaussian:
-        """This kernel, of one length scale, on rows M x."""
+        """This kernel with one length scale, on rows M x."""
         return Gaussian(self.gamma, metric=metric)
 
     def profile(self, gap: Floats) -> Floats:
@@ -334,7 +334,7 @@ class Laplacian(GammaKernel):
     Parameters
     ----------
     gamma : float, array of one per axis, "scale", "median", "tuned" or "learned"
-        As of `Gaussian`, but "scale" is 1 / (n_features * X.std()) and "median" the inverse median
+        As in `Gaussian`, but "scale" is 1 / (n_features * X.std()) and "median" the inverse median
         distance, both in |.|_1.
 
     Attributes

@@ -1,4 +1,4 @@
-"""Sums over subsets of axes, of which `Anova` is one; and a kernel per axis.
+"""Sums over subsets of axes, such as `Anova`; and a kernel per axis.
 
 A kernel with one group is a product over axes of one-dimensional kernels (or an isotropic `Matern`)
 with k(0) = 1. ANOVA, convolution and sums are lists of such groups with weights.
@@ -31,8 +31,8 @@ from .matern import Matern
 from .metric import refuse_metric
 from .stationary import GammaKernel, Gaussian, Laplacian
 
-# What `Anova` chooses its base among where that is open, from smooth to rough; subsets are searched
-# for with the first.
+# The bases among which `Anova` chooses if none is given, from smooth to rough; the first is used to
+# search for subsets.
 _FAMILIES: dict[str, GammaKernel] = {
     "Gaussian": Gaussian("learned"),
     "Matern 1.5": Matern(1.5, "learned", product=True),
@@ -113,14 +113,14 @@ class SubsetKernel(Kernel):
 
 
 class LearnedAnova(NamedTuple):
-    """A kernel with what it learned, and how.
+    """A learned kernel, and how it was learned.
 
     Parameters
     ----------
     kernel : Anova
-    subsets : LearnedSubsets, or None if they were given
-    families : dict, the unexplained share of the variance of rows left out, by family of the base;
-        empty if that was given
+    subsets : LearnedSubsets, or None if the subsets were given
+    families : dict, the share of the variance unexplained when rows are left out, by family of the
+        base; empty if the base was given
     """
 
     kernel: Anova
@@ -136,16 +136,16 @@ class Anova(SubsetKernel):
     Parameters
     ----------
     base : Kernel, list of one Kernel per axis, or None
-        The kernel of each subset. "scale" and "median" look at the axes of the subsets and give one
+        The kernel of each subset. "scale" and "median" use the axes of the subsets and give one
         gamma for all of them; "tuned" and "learned" need the targets of `fit(X, y)`: one gamma, or
-        one per column, with the highest likelihood. None learns the family too: Gaussian, Matern
-        of smoothness 1.5 or Laplacian, whichever predicts rows left out of a fit best; Gaussian
-        for maps that are best at it, which are all but `Landmarks` and `KernelFeatures`.
+        one per column, with the highest likelihood. None learns the family too: Gaussian, Matern of
+        smoothness 1.5 or Laplacian, whichever has the smallest leave-one-out error; maps other than
+        `Landmarks` and `KernelFeatures` take Gaussian.
     subsets : sequence of sequences of column numbers, or "learned"
         "learned" chooses main effects and interactions by the targets of `fit(X, y)`: on up to
-        8,000 rows, five times on resamples of them, each subset that lowers the error of validation
-        rows; those that most resamples choose are taken, with all parts of them. Weights are then
-        learned too.
+        8,000 rows, five times on resamples of them, it takes each subset that lowers the error of
+        validation rows. The subsets that most resamples choose are used, with all their parts.
+        Weights are then learned too.
     weights : sequence of positive numbers, one per subset; default all 1
     order : 1, 2 or 3, the size of the largest subset that "learned" may choose
 
@@ -204,7 +204,7 @@ class Anova(SubsetKernel):
                 f"of {size} of {n_features} axes, got {n_subsets}"
             )
         check_seed("random_state", random_state)
-        # None takes entropy from the system; NumPy's global state is not touched.
+        # None uses entropy of the system; NumPy's global state is not touched.
         rng = RandomState() if random_state is None else check_random_state(random_state)
         distinct: dict[tuple[int, ...], None] = {}
         while len(distinct) < n_subsets:
@@ -242,11 +242,11 @@ class Anova(SubsetKernel):
         return self.learned_anova(*sampled(self, X, y)).kernel
 
     def learned_anova(self, X: Floats, Y: Floats, weight: Floats) -> LearnedAnova:
-        """This kernel with what it learns from rows, and how that was found.
+        """This kernel with what it learns from rows, and how it was learned.
 
         Parameters
         ----------
-        X : (n, d), in an order at random
+        X : (n, d), in random order
         Y : (n, t), targets as numbers
         weight : (n,), positive
         """
@@ -283,7 +283,7 @@ class Anova(SubsetKernel):
     def _with_learned_lengths(
         self, base: GammaKernel, rows: SubsetRows, *, weights: bool = False
     ) -> Anova:
-        """The kernel on the same subsets with the length scales of `base`, and weights, learned."""
+        """The kernel on the same subsets with learned weights and length scales of `base`."""
         subsets = [tuple(sorted(axes.tolist())) for axes in self._subsets()]
         _check_subsets(self._subsets(), len(rows.cosines))
         if max(map(len, subsets)) > LARGEST:
@@ -307,7 +307,7 @@ class Anova(SubsetKernel):
         if self.learns_subsets and self.weights is not None:
             raise ValueError("weights are learned with the subsets; leave weights=None")
         self._check_order()
-        self.base.axis(0)  # which refuses a kernel that does not factor over columns
+        self.base.axis(0)  # raises an error if the kernel does not factor over columns
         return self.base
 
     def _check_order(self) -> None:

@@ -1,19 +1,19 @@
 """Learning: rows and targets to the numbers of a kernel.
 
-- `task`: rows and targets to learn from, what is learned, and how it is searched for
+- `task`: rows and targets to learn from, the result, and the search
 - `scales`: length scales of a kernel, one or one per column, by the likelihood of a sample
 - `metric`: a whole metric, from the length scales
 - `given`: the numbers of a kernel whose parameters say "tuned" or "learned"
 - `subsets`: the subsets of an ANOVA kernel, its weights and length scales; `screen` finds
   candidates, `cosine_basis` makes kernels of few columns ridge regressions, `subset_rows` has their
-  sums over rows, `subset_prior` the most likely weights and length scales, `pruning` leaves out
-  what validation rows do not need
-- `families`: how well a kernel predicts rows that are left out, to compare families by
-- `unrestricted`: what a kernel of all columns at once explains, for comparison
+  sums over rows, `subset_prior` the most likely weights and length scales, `pruning` drops subsets
+  that validation rows do not need
+- `families`: leave-one-out error of a kernel, to compare families
+- `unrestricted`: the part that a kernel of all columns at once explains, for comparison
 - `targets`: targets of a map as columns of numbers
 
-The one rule: it knows kernels by what they can do (`task.Learner`), looks at a sample of rows only,
-and fits no map. Which kind of kernel suits the data is up to the models.
+The one rule: it uses kernels through a protocol (`task.Learner`), looks only at a sample of rows,
+and fits no map. Models choose which kind of kernel suits the data.
 """
 
 from .families import unexplained_by

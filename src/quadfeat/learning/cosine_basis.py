@@ -15,16 +15,16 @@ from .._typing import Floats, Indices, Integers
 Subset = tuple[int, ...]
 
 _TAILS = 0.005  # share of rows at each end that count as the end of the range
-_MARGIN = 1.5  # the interval of the cosines by the range, which its middle holds
-# The cosines that are multiplied for a subset of 1, 2, 3 columns: sums of their numbers up to this.
+_MARGIN = 1.5  # interval of the cosines, in ranges of the column, which is its middle
+# For a subset of 1, 2, 3 columns: products of cosines whose numbers sum to at most this.
 _MOST = {1: 12, 2: 8, 3: 6}
 LARGEST = max(_MOST)
-_STEP = 1e-4  # of the differences that give slopes of log densities
+_STEP = 1e-4  # step of the differences for slopes of log densities
 
 
 @cache
 def numbers_of(size: int) -> Integers:
-    """Numbers of the cosines that are multiplied for a subset, (m, size), from 1.
+    """Numbers of the cosines in the products of a subset, (m, size), from 1.
 
     >>> numbers_of(3)[:2].tolist(), len(numbers_of(1)), len(numbers_of(2))
     ([[1, 1, 1], [1, 1, 2]], 12, 28)
@@ -32,7 +32,7 @@ def numbers_of(size: int) -> Integers:
     most = _MOST[size]
     every = product(range(1, most + 1), repeat=size)
     found = np.array([numbers for numbers in every if sum(numbers) <= most])
-    found.flags.writeable = False  # it is cached
+    found.flags.writeable = False  # because it is cached
     return found
 
 
@@ -43,12 +43,12 @@ class CosineBasis:
     On an interval that holds the range of a column, cos(omega_j (x - start)) are eigenfunctions of
     the Laplacian, and a stationary kernel is approximately sum_j D_j cos cos with D_j its
     spectral density at omega_j (Solin and Sarkka, 2020). A product of kernels has products of
-    cosines. So length scales and weights enter through a diagonal only, and one Gram matrix of
-    rows serves for all of them. Rows beyond the range count as its end.
+    cosines. So length scales and weights only change a diagonal, and one Gram matrix of rows serves
+    all of them. Rows beyond the range count as its end.
 
     Parameters
     ----------
-    start, period : (d,), where the interval of a column starts, and twice the interval's length
+    start, period : (d,), the start of a column's interval, and twice its length
     low, high : (d,), the range
     """
 

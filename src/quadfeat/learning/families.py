@@ -1,4 +1,4 @@
-"""How well a kernel predicts rows that are left out: what families of kernels are compared by."""
+"""The leave-one-out error of a kernel, which compares families of kernels."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from scipy.linalg import cholesky, eigh, solve_triangular
 
 from .._typing import Floats
 
-# At most; landmarks also at most half of the rows. With 512 landmarks and 8,000 rows the same
-# families are chosen, or others as good, for six times the work.
+# At most so many rows and landmarks, and at most half of the rows as landmarks. With 512 landmarks
+# and 8,000 rows the same families are chosen, or others as good, for six times the work.
 _ROWS, _LANDMARKS = 2000, 256
-_PENALTIES = 10.0 ** np.arange(-9.0, -0.75, 0.5)  # by the trace of the Gram matrix
-_JITTER = 1e-8  # of the mean diagonal entry, for kernels whose landmarks nearly repeat
+_PENALTIES = 10.0 ** np.arange(-9.0, -0.75, 0.5)  # relative to the trace of the Gram matrix
+_JITTER = 1e-8  # share of the mean diagonal entry, for nearly equal landmarks
 
 
 class WithGram(Protocol):
@@ -28,15 +28,16 @@ def unexplained_by(
     *,
     n_landmarks: int = _LANDMARKS,
 ) -> float:
-    """The squared error of rows that are left out, by the variance of the targets.
+    """The leave-one-out squared error, divided by the variance of the targets.
 
     A ridge fit of the first 2,000 rows with 256 of them as landmarks and the best of 17 penalties;
-    each other row is left out in turn, exactly (r / (1 - w h) for a residual r, a weight w and a
-    leverage h). Few landmarks see roughness that the few cosines of a subset search cannot.
+    the error is over the other rows, each left out exactly (r / (1 - w h) for a residual r, a
+    weight w and a leverage h). Even few landmarks detect roughness that the few cosines of a subset
+    search miss.
 
     Parameters
     ----------
-    X : (n, d), in an order at random
+    X : (n, d), in random order
     Y : (n, t)
     weight : (n,), positive
     n_landmarks : int

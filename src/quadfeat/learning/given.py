@@ -1,4 +1,4 @@
-"""A kernel whose parameters say "tuned" or "learned", with numbers from targets."""
+"""Numbers from targets for a kernel whose parameters say "tuned" or "learned"."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def learned_kernel(kernel: Any, task: Task) -> Any:
     """The kernel with the numbers that it learns from a task.
 
     "tuned" is one length scale, "learned" one per column. A learned metric starts from a length
-    scale per column; `gamma` stays what it is if it is a number. Where rows or targets are constant
-    there is nothing to learn, and one length scale is the median distance.
+    scale per column; a `gamma` that is a number is kept. If rows or targets are constant there is
+    nothing to learn, and one length scale is the median distance.
     """
     if not task.can_learn:
         return clone(kernel).set_params(**unlearned(kernel))
@@ -34,24 +34,24 @@ def learned_kernel(kernel: Any, task: Task) -> Any:
             return found
         metric = found.metric * np.sqrt(found.gamma / word)
         return found.set_params(gamma=word, metric=metric)
-    blank = blank.resolve(task.X[:1])  # which checks the other parameters
+    blank = blank.resolve(task.X[:1])  # checks the other parameters
     return (learn_scale if word == "tuned" else learn_scales)(blank, task).kernel
 
 
 def unlearned(kernel: Any) -> dict[str, Any]:
-    """Parameters without targets: the median distance for a scale that would be learned."""
+    """Parameters without targets: the median distance replaces a learned scale."""
     own = {"gamma": "median"} if isinstance(kernel.gamma, str) else {}
     return own | ({"metric": None} if hasattr(kernel, "metric") else {})
 
 
 @on_one_thread
 def learned_from(kernel: Any, X: Any, y: Any) -> Any:
-    """`learned_kernel` for rows and targets as a map gets them, on a sample of the rows."""
+    """`learned_kernel` for the rows and targets of a map, on a sample of the rows."""
     return learned_kernel(kernel, Task.of(*sampled(kernel, X, y, ROWS)))
 
 
 def sampled(kernel: Any, X: Any, y: Any, most: int = SUBSET_ROWS) -> tuple[Floats, Floats, Floats]:
-    """Some rows at random, their targets as columns and their weights, for a kernel to learn."""
+    """Random rows, their targets as columns and their weights, to learn a kernel from."""
     if y is None:
         raise ValueError(
             f"{kernel!r} learns from targets: call fit(X, y); without targets use gamma='scale' or "

@@ -11,7 +11,7 @@ from ..numerics.evidence import evidence
 from .task import Learned, Learner, Task, minimise
 
 _STEPS = 60
-_LOSS = 1e-3  # in nats per row and target, that leaving directions out may cost
+_LOSS = 1e-3  # nats per row and target that dropping directions may cost
 
 
 class MetricLearner(Learner, Protocol):
@@ -28,11 +28,11 @@ def learn_metric(
     columns: Mask | None = None,
     steps: int = _STEPS,
 ) -> Learned:
-    """The kernel of length scale 1 on rows M x with the most likely M, found from `start`.
+    """The kernel of length scale 1 on rows M x with the most likely M, searched from `start`.
 
     `start` has a length scale per column, or a metric. Every entry of M is free, or those of the
-    given columns: the derivative by M costs no more than that by the length scales. Then directions
-    are left out for as long as that costs no likelihood.
+    given columns: the derivative with respect to M costs no more than that for length scales. Then
+    directions are dropped while this costs no likelihood.
     """
     kept = np.flatnonzero(task.columns if columns is None else task.columns & columns)
     X, landmarks = (rows[:, kept] / task.spread[kept] for rows in (task.X, task.landmarks))

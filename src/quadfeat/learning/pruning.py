@@ -1,4 +1,4 @@
-"""Subsets that validation rows do not need are left out of a fit, one by one."""
+"""Drop subsets that do not help on validation rows from a fit, one by one."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from .._typing import Floats
 from ..numerics.diagonal_evidence import Ridge
 from .cosine_basis import Subset, numbers_of
 
-_ERRORS = 1.0  # standard errors by which a subset must lower the error of validation rows
-# Of few rows nearly all main effects are tried, and kept unless they raise the error; a missing
-# one costs more than one with a small weight.
+_ERRORS = 1.0  # a subset must lower the error of validation rows by so many standard errors
+# With few rows nearly all main effects are tried, and kept unless they raise the error: a missing
+# one costs more than a useless one with a small weight.
 _FEW_ERRORS = -0.5
-_LEAST_GAIN = 5e-4  # share of that error that a subset must explain
-_NEAR = 3.0  # standard errors more: subsets beyond are scored again only when no other is left
+_LEAST_GAIN = 5e-4  # a subset must also lower that error by this share
+_NEAR = 3.0  # subsets this many standard errors above are rescored only when no others are left
 
 
 class Validation:
-    """Validation rows, and a fit from other rows.
+    """Validation rows, and a fit on other rows.
 
     Parameters
     ----------
@@ -35,10 +35,10 @@ class Validation:
         self._weight = weight / weight.sum()
 
     def pruned(self, subsets: Sequence[Subset], ridge: Ridge) -> tuple[list[Subset], float]:
-        """The subsets that these rows need, and the mean squared error of the fit with them.
+        """The subsets that help on these rows, and the mean squared error of the fit with them.
 
-        The one with the lowest score is left out first, for as long as there is one that the rows
-        do not need and that is no part of another.
+        Drops the one with the lowest score first, while there is a useless one that is not part of
+        another.
         """
         fit = _Fit(subsets, ridge, self._Z, self._target)
         kept = list(range(len(subsets)))
@@ -64,7 +64,7 @@ class Validation:
                 others.discard(worst)
 
     def _scores(self, fit: _Fit, some: Iterable[int]) -> dict[int, float]:
-        """By how many standard errors the error rises without each of some subsets."""
+        """The rise of the error without each of some subsets, in standard errors."""
         square, scores = fit.squares, {}
         least = _LEAST_GAIN * float(self._weight @ square)
         for i in some:
@@ -73,16 +73,16 @@ class Validation:
             spread = float(np.sqrt(self._weight @ (gain - mean) ** 2))
             scores[i] = mean / (spread / np.sqrt(len(gain)) + 1e-300)
             if not self._few and mean < least:
-                scores[i] = -np.inf  # of equal columns the last one goes first
+                scores[i] = -np.inf  # of equal columns the last one is dropped first
         return scores
 
 
 class _Fit:
-    """The errors of a fit at other rows, as subsets are left out of it one after the other.
+    """The errors of a fit on other rows, as subsets are dropped from it one by one.
 
     Without the terms g of a subset, coefficients change by C_g (C_gg)^-1 w_g, with C the inverse of
-    the penalised Gram matrix: exactly a fit without them. Z C is kept beside C, so that the errors
-    without a subset take its own terms only.
+    the penalised Gram matrix: exactly a fit without them. Z C is kept with C, so that the errors
+    without a subset need only the terms of that subset.
     """
 
     def __init__(self, subsets: Sequence[Subset], ridge: Ridge, Z: Floats, target: Floats) -> None:
@@ -101,7 +101,7 @@ class _Fit:
         return np.asarray(np.square(self._error).sum(axis=1))
 
     def squares_without(self, i: int) -> Floats:
-        """The squared errors of the fit without a subset too."""
+        """The squared errors of the fit without one more subset."""
         return np.asarray(np.square(self._error_without(i)).sum(axis=1))
 
     def _error_without(self, i: int) -> Floats:
@@ -110,7 +110,7 @@ class _Fit:
         return np.asarray(self._error + self._ZC[:, g] @ solved)
 
     def leave_out(self, i: int) -> None:
-        """Leave out a subset."""
+        """Drop a subset."""
         g = self._terms[i]
         self._error = self._error_without(i)
         both = np.linalg.solve(self._C[g, g], np.column_stack([self._w[g], self._C[g]]))
@@ -118,4 +118,4 @@ class _Fit:
         self._w = self._w - self._C[:, g] @ both[:, :t]
         self._ZC -= self._ZC[:, g] @ both[:, t:]
         self._C -= self._C[:, g] @ both[:, t:]
-        # To rounding they are zero already, and no longer used.
+        # They are zero up to rounding, and no longer used.

@@ -10,17 +10,17 @@ from .._typing import Floats
 from ..numerics.evidence import evidence
 from .task import LEFT_OUT, LOG_LENGTHS, Learned, Learner, Minimum, Objective, Task, minimise
 
-_STARTS = (0.0, 1.0)  # log inverse length scales beyond one length scale for a typical distance
+_STARTS = (0.0, 1.0)  # log inverse length scales, relative to one length scale per typical distance
 _STEPS = 50
-_LAST_STEPS = 6  # on all rows, from what fewer rows found
-_REVIVED = -2.0  # log inverse length scale that useless columns are set to, once
+_LAST_STEPS = 6  # on all rows, starting from the result of fewer rows
+_REVIVED = -2.0  # useless columns are reset to this log inverse length scale, once
 
 
 def learn_scale(kernel: Learner, task: Task, *, start: Learned | None = None) -> Learned:
     """One length scale for all columns, with the highest likelihood.
 
-    Searched for on fewer rows, from three starts or from that of another kernel, `start`, and then
-    refined on all of them.
+    First searched on fewer rows, from three starts or from another kernel, `start`; then refined on
+    all rows.
     """
     spread = float(np.sqrt(np.mean(task.spread[task.columns] ** 2))) if task.columns.any() else 1.0
 
@@ -38,7 +38,7 @@ def learn_scale(kernel: Learner, task: Task, *, start: Learned | None = None) ->
     if start is None:
         starts = [np.array([first + shift]) for shift in (-1.0, *_STARTS)]
         best = minimise(objective(task.smaller()), starts, steps=_STEPS)
-    else:  # as many length scales between typical rows
+    else:  # the same number of length scales between typical rows
         starts = [first + start.log_inverse[:1] - _first(start.kernel, task)]
         best = minimise(objective(task.smaller()), starts, steps=_STEPS, log_noise=start.log_noise)
     best = minimise(
@@ -59,11 +59,11 @@ def learn_scales(
 ) -> Learned:
     """One length scale per column, with the highest posterior density.
 
-    The prior of each inverse length scale r, in units of the column's deviation, is exp(-r): a
-    column that explains nothing gets a length scale of thousands of deviations. From two starts,
-    equal for all columns, and once more with useless columns back in; or from `start`, without
-    the columns that are left out there. Last, columns are left out for as long as that costs less
-    than one unit of log likelihood each (Akaike, 1974).
+    The prior of each inverse length scale r, in units of the column's standard deviation, is
+    exp(-r): a useless column gets a length scale of thousands of deviations. The search has two
+    starts, equal for all columns, and one more with useless columns back in; or it starts from
+    `start`, without the columns dropped there. Finally columns are dropped while each costs less
+    than one unit of log likelihood (Akaike, 1974).
     """
     d, n = task.X.shape[1], len(task.X)
     useful = task.columns if start is None else task.columns & start.useful
@@ -83,7 +83,7 @@ def learn_scales(
         starts = [np.full(len(kept), _first(kernel, task) + shift) for shift in _STARTS]
         best = minimise(value, starts, steps=steps)
         if (best.log_inverse < _REVIVED).any():
-            # A column that was given up has no slope any more, and another start may need it.
+            # A dropped column has no slope any more, and another start may need it.
             again = np.maximum(best.log_inverse, _REVIVED)
             second = minimise(value, [again], steps=steps // 2, log_noise=best.log_noise)
             best = min(best, second, key=lambda minimum: minimum.value)
@@ -101,10 +101,10 @@ def learn_scales(
 
 
 def _without_useless(best: Minimum, value: Callable[[Floats], float], n_values: int) -> Minimum:
-    """The minimum without as many as may be of the columns with the longest length scales."""
+    """The minimum without as many of the columns with the longest length scales as possible."""
     order = np.argsort(best.log_inverse, kind="stable")
     fewer = best
-    fewest, most = 0, len(order) - 1  # between which the count of columns to leave out is
+    fewest, most = 0, len(order) - 1  # bounds of the number of columns to drop
     while fewest < most:
         count = (fewest + most + 1) // 2
         theta = best.log_inverse.copy()
@@ -118,7 +118,7 @@ def _without_useless(best: Minimum, value: Callable[[Floats], float], n_values: 
 
 
 def _first(kernel: Learner, task: Task) -> float:
-    """The log inverse length scale at which typical rows are about one length scale apart."""
+    """The log inverse length scale that puts typical rows about one length scale apart."""
     d = max(int(task.columns.sum()), 1)
     return -np.log(d) if kernel.linear else -0.5 * np.log(d)
 

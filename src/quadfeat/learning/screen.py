@@ -1,4 +1,4 @@
-"""The screen for subsets: which products of functions of columns a residual still correlates with.
+"""The screen for subsets: products of functions of columns that correlate with a residual.
 
 All pairs of d columns take one matrix product, all triples one for each function of a column.
 """
@@ -14,10 +14,11 @@ from scipy.special import ndtri
 from .._typing import Floats
 from .cosine_basis import Subset
 
-_FUNCTIONS = {1: 6, 2: 3, 3: 2}  # of each column that are multiplied, by the size of a subset
-# Subsets without any effect that pass a screen, on average. Main effects are cheap to refute.
+_FUNCTIONS = {1: 6, 2: 3, 3: 2}  # functions of each column to multiply, by the size of a subset
+# Mean number of subsets that pass a screen without having an effect. Wrong main effects are cheap
+# to drop.
 _PASSED = {1: 0.5, 2: 0.1, 3: 0.1}
-_MOST_TRIPLED = 100  # columns, at most, whose triples are screened
+_MOST_TRIPLED = 100  # most columns whose triples are screened
 
 
 class Screened(NamedTuple):
@@ -49,12 +50,12 @@ def screen(
     *,
     passed_by_chance: float | None = None,
 ) -> list[Screened]:
-    """Subsets of a size that the residual depends on, the clearest first, without `known` ones.
+    """Subsets of a size that the residual depends on, the clearest first, except `known` ones.
 
     The score of a product u of functions is (sum w r u)^2 / sum (w r u)^2, about chi-squared of one
     degree without an effect, whatever the variance of the residual (White, 1980). A subset passes
-    if its largest score is beyond what subsets of its size reach by chance, in one of ten screens
-    (every second for main effects).
+    if its largest score exceeds the level that subsets of its size reach by chance in one of ten
+    screens (every second for main effects).
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ def _scores(flat: Floats, r: Floats, d: int, size: int) -> Iterator[tuple[Subset
             yield (int(i), int(j)), float(largest[i, j])
         return
     columns = np.arange(d)
-    if d > _MOST_TRIPLED:  # those whose pairs are clearest
+    if d > _MOST_TRIPLED:  # the columns with the clearest pairs
         strongest = _pairs(flat, square, r, k).max(axis=0)
         columns = np.sort(np.argsort(-strongest, kind="stable")[:_MOST_TRIPLED])
     for position, i in enumerate(columns[:-2]):
@@ -112,7 +113,7 @@ def _pairs(flat: Floats, square: Floats, r: Floats, k: int) -> Floats:
 
 
 def _ratio(sums: Floats, squares: Floats) -> Floats:
-    """Squared sums by sums of squares; 0 where there are none."""
+    """Squared sums divided by sums of squares; 0 if these are 0."""
     return np.asarray(sums**2 / np.where(squares > 0, squares, np.inf))
 
 

@@ -1,4 +1,4 @@
-"""A kernel over subsets as a prior of terms: the most likely weights and length scales."""
+"""A kernel over subsets as a prior of terms; its most likely weights and length scales."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .._typing import Floats, Indices
 from ..numerics.diagonal_evidence import Ridge, Squares
 from .cosine_basis import CosineBasis, Subset, numbers_of, owners
 
-_LOG_WEIGHT = (-14.0, 16.0)  # bounds, of the variance of a subset by that of the noise
+_LOG_WEIGHT = (-14.0, 16.0)  # bounds of the log variance of a subset relative to the noise
 _LOG_INVERSE = (-1.5, 2.0)  # bounds of log inverse length scales, in half ranges of the column
 
 
 @dataclass(frozen=True, eq=False)
 class Hyperparameters:
-    """Log weights of subsets, by the variance of the noise, and log inverse length scales."""
+    """Log weights of subsets relative to the noise variance, and log inverse length scales."""
 
     log_weights: Floats
     log_inverse: Floats
@@ -28,13 +28,13 @@ class Hyperparameters:
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Where a search starts: log weights of subsets that are known, and log inverse lengths."""
+    """The start of a search: log weights of known subsets, and log inverse length scales."""
 
     known: dict[Subset, float]
     log_inverse: Floats
 
     def at(self, subsets: Sequence[Subset]) -> Hyperparameters:
-        """The start for these subsets; weights that are not known are 1."""
+        """The start for these subsets; unknown weights are 1."""
         weights = [self.known.get(subset, 0.0) for subset in subsets]
         return Hyperparameters(np.array(weights), self.log_inverse)
 
@@ -43,7 +43,7 @@ class Start:
         return all(subset in self.known for subset in subsets)
 
     def after(self, subsets: Sequence[Subset], found: Hyperparameters) -> Start:
-        """This start with what a fit of some subsets found."""
+        """This start updated with the fit of some subsets."""
         weights = dict(zip(subsets, found.log_weights.tolist(), strict=True))
         return Start(self.known | weights, found.log_inverse)
 
@@ -70,15 +70,15 @@ class SubsetPrior:
 
     @cached_property
     def units(self) -> Floats:
-        """Log half ranges of the columns less their mean, for one length scale of all; else 0."""
+        """Log half ranges of the columns minus their mean, for a common length scale; else 0."""
         logs = np.log(self.basis.half_range)
         return logs - logs.mean() if self.tied else np.zeros(len(logs))
 
     def start(self) -> Start:
-        """Where the first search of weights and length scales starts."""
+        """The start of the first search of weights and length scales."""
         d = len(self.basis.start)
         inverse = np.zeros(d)
-        if self.tied is None:  # length scales are given
+        if self.tied is None:  # length scales are fixed
             gamma = np.broadcast_to(np.asarray(self.base.gamma, dtype=np.float64), (d,))
             plain = np.asarray(self.base.with_lengths(np.ones(d)).gamma)
             power = 1.0 if self.base.linear else 0.5
@@ -142,14 +142,14 @@ class SubsetPrior:
 
 
 class _Factors(NamedTuple):
-    """The factors of the terms of subsets: term, column and number of the cosine less 1, (q,)."""
+    """The factors of the terms of subsets: term, column and number of the cosine minus 1, (q,)."""
 
     term: Indices
     column: Indices
     number: Indices
 
     @classmethod
-    @lru_cache(maxsize=64)  # one list of subsets has many likelihoods
+    @lru_cache(maxsize=64)  # many likelihoods use the same list of subsets
     def of(cls, subsets: tuple[Subset, ...]) -> _Factors:
         parts, first = [], 0
         for subset in subsets:
@@ -161,5 +161,5 @@ class _Factors(NamedTuple):
 
 
 def columns_of(subsets: Iterable[Subset]) -> Indices:
-    """The columns that are in any subset, sorted."""
+    """The columns in any subset, sorted."""
     return np.array(sorted({column for subset in subsets for column in subset}), dtype=np.intp)

@@ -1,4 +1,4 @@
-"""Rows that subsets of columns are searched on, and sums over them of the terms of subsets."""
+"""Rows for the search of subsets, and sums of the terms of subsets over them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .cosine_basis import CosineBasis, Subset, numbers_of, terms
 from .screen import rank_cosines
 from .task import SUBSET_ROWS
 
-# Of fewer rows than this, tests would miss most effects.
+# With fewer rows tests would miss most effects.
 _FEW_ROWS = 1000
 
 
 @dataclass(frozen=True, eq=False)
 class SubsetRows:
-    """Rows, and the functions of their columns that every search uses.
+    """Rows, and the functions of their columns for all searches.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class SubsetRows:
     ranks : (d, n, k), of `rank_cosines`
     Y : (n, t), of mean 0 and deviation 1
     weight : (n,), of mean 1
-    distinct : (d,) bool, columns that vary and repeat none before them
+    distinct : (d,) bool, columns that vary and do not repeat an earlier one
     """
 
     basis: CosineBasis
@@ -41,7 +41,7 @@ class SubsetRows:
 
     @classmethod
     def of(cls, X: Floats, Y: Floats, weight: Floats) -> SubsetRows:
-        """The first 8,000 rows: X (n, d) in an order at random, Y (n, t), positive weights (n,)."""
+        """The first 8,000 rows: X (n, d) in random order, Y (n, t), positive weights (n,)."""
         X, Y, weight = X[:SUBSET_ROWS], Y[:SUBSET_ROWS], weight[:SUBSET_ROWS]
         basis, spread = CosineBasis.of(X), Y.std(axis=0)
         Y = (Y - np.average(Y, axis=0, weights=weight)) / np.where(spread > 0, spread, 1.0)
@@ -78,17 +78,17 @@ class SubsetRows:
         return Squares(self.sums.gram(subsets), cross[:, :-1], squares, float(len(self.Y)))
 
     def training(self, validation: Indices) -> TrainingRows:
-        """All rows but some."""
+        """All rows except some."""
         return TrainingRows(self, validation)
 
 
 class TermSums:
-    """Terms of subsets at rows, and their products; those of new subsets are added to them.
+    """Terms of subsets at rows, and their products; new subsets are added to them.
 
     Parameters
     ----------
     terms : function, the terms (k, n) of a subset, times the roots of the weights
-    beside : (n, q), what terms are multiplied with too
+    beside : (n, q), also multiplied with the terms
     """
 
     def __init__(self, terms: Callable[[Subset], Floats], beside: Floats) -> None:
@@ -151,7 +151,7 @@ class TermSums:
 
 
 class TrainingRows:
-    """All rows but those of validation, whose sums are those of all less those of validation.
+    """All rows except validation rows; their sums are those of all rows minus those of validation.
 
     Parameters
     ----------
@@ -182,13 +182,13 @@ class TrainingRows:
         return self._rows.sums.cross(subsets) - self._others.cross(subsets)
 
     def residual(self, subsets: Sequence[Subset], coefficients: Floats) -> Floats:
-        """`target` less the fit of some coefficients (p, t), (n, t)."""
+        """`target` minus the fit of some coefficients (p, t), (n, t)."""
         root = np.sqrt(self._rows.weight)[:, None]
         left = self.target - self._rows.sums.times(subsets, coefficients) / root
         return np.asarray(left - np.average(left, axis=0, weights=self.weight))
 
     def left_out(self, subsets: Sequence[Subset]) -> Floats:
-        """The terms of subsets at validation rows, less their means at all others, (m, p)."""
+        """The terms of subsets at validation rows, minus their means at all others, (m, p)."""
         mean = self._cross(subsets)[:, -1] / self.weight.sum()
         Z = np.concatenate([self._others.at(subset) for subset in subsets])
         return np.asarray((Z / np.sqrt(self._rows.weight[self._validation])).T - mean)

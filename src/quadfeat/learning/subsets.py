@@ -1,8 +1,8 @@
 """Subsets of columns for a sparse ANOVA kernel, its weights and length scales, from targets.
 
-A subset is added where the residual of the others depends on it (`screen`), and kept where that
-lowers the error of validation rows. The search is repeated on resamples; what most of them choose
-is taken, and how many did is told.
+A subset is added if the residual of the others depends on it (`screen`), and kept if it lowers the
+error of validation rows. The search is repeated on resamples; the subsets that most of them choose
+are taken, and their shares are reported.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from .subset_prior import Start, SubsetPrior
 from .subset_rows import SubsetRows
 
 RESAMPLES = 5
-_VALIDATION = 4  # one row in so many, of every resample
-_ROUNDS = 8  # of adding subsets, at most
-_ADDED = 8  # subsets per round, at most
-_MOST_TERMS = 900  # products of cosines, at most, of all subsets
-_FEW_PASSED = 10.0  # main effects without an effect that pass, of few rows: they are pruned
+_VALIDATION = 4  # one row in so many of each resample
+_ROUNDS = 8  # most rounds of adding subsets
+_ADDED = 8  # most subsets per round
+_MOST_TERMS = 900  # most products of cosines, over all subsets
+_FEW_PASSED = 10.0  # useless main effects that pass with few rows: pruning drops them
 _STEPS = 40
-_FEW_STEPS = 4  # while subsets are still added, if some of them are new to all resamples
+_FEW_STEPS = 4  # iterations while subsets are still added, if some are new to all resamples
 _PRUNING_STEPS = 8
 
 
 @dataclass(frozen=True, eq=False)
 class LearnedSubsets:
-    """What a search found.
+    """The result of a search.
 
     Parameters
     ----------
-    subsets : tuple of tuples of columns, sorted by size; with a subset all parts of it
+    subsets : tuple of tuples of columns, sorted by size, with all parts of each
     weights : (m,), the prior variance of each subset, of mean 1
     inverse : (d,), inverse length scales
-    chosen : tuple of float, the share of resamples that chose each subset; where none was chosen by
-        most of them, the main effects of all columns are taken
-    unexplained : float, squared error of validation rows by the variance of the targets
+    chosen : tuple of float, the share of resamples that chose each subset; if most of them chose
+        none, the main effects of all columns are taken
+    unexplained : float, squared error of validation rows over the variance of the targets
     n_rows : int
     """
 
@@ -105,7 +105,7 @@ def learn_subsets(base: Any, rows: SubsetRows, *, order: int, tied: bool | None)
 def learn_weights(
     base: Any, rows: SubsetRows, *, subsets: Sequence[Subset], tied: bool | None
 ) -> tuple[Floats, Floats]:
-    """The weights (m,), of mean 1, and inverse length scales (d,) for subsets that are given."""
+    """The weights (m,), of mean 1, and inverse length scales (d,) for given subsets."""
     prior = SubsetPrior(base, rows.basis, tied)
     return _weights_and_lengths(prior, rows, subsets, prior.start())
 
@@ -113,7 +113,7 @@ def learn_weights(
 def _weights_and_lengths(
     prior: SubsetPrior, rows: SubsetRows, subsets: Sequence[Subset], start: Start
 ) -> tuple[Floats, Floats]:
-    """The most likely weights (m,), of mean 1, and inverse length scales (d,), by all rows."""
+    """The most likely weights (m,), of mean 1, and inverse length scales (d,), on all rows."""
     found = prior.most_likely(rows.every(subsets), subsets, start.at(subsets), _STEPS)
     weights = np.exp(np.clip(found.log_weights - found.log_weights.max(), -9.0, 0.0))
     return weights / weights.mean(), np.exp(found.log_inverse) / rows.basis.half_range
@@ -127,10 +127,10 @@ class _Resample:
         self._training = rows.training(validation)
 
     def choose(self, order: int, start: Start) -> tuple[list[Subset], float, Start]:
-        """The subsets, and their error by the variance of the targets.
+        """The subsets, and their error divided by the variance of the targets.
 
-        The search for weights and length scales begins at `start`, of another resample; where this
-        one ended is the last of the three.
+        The search for weights and length scales starts at `start` from another resample; the third
+        result is where this one ended.
         """
         prior, rows, training = self._prior, self._rows, self._training
         subsets: list[Subset] = []
@@ -184,7 +184,7 @@ class _Resample:
 
 
 def _affordable(subsets: list[Subset], new: list[Subset]) -> list[Subset]:
-    """As many new subsets as the number of terms allows."""
+    """As many new subsets as the limit on terms allows."""
     kept: list[Subset] = []
     for subset in new:
         every = closure([*subsets, *kept, subset])

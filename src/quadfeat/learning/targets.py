@@ -12,10 +12,10 @@ _MOST_CLASSES = 100
 
 
 def target_columns(y: Any, n: int) -> Floats:
-    """Targets (n, t) to learn a kernel from: numbers as they are, an indicator per class.
+    """Targets (n, t) to learn a kernel from: numbers unchanged, an indicator per class.
 
-    Text, booleans, and whole numbers of at most 100 different values are classes; models know what
-    their targets are and do not ask here.
+    Text, booleans, and whole numbers of at most 100 different values are classes; models know the
+    kind of their targets and do not use this.
     """
     values = np.asarray(y)
     if values.ndim not in (1, 2) or len(values) != n:

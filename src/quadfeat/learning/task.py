@@ -1,4 +1,4 @@
-"""Rows and targets to learn a kernel from, what is learned, and how it is searched for."""
+"""Rows and targets to learn a kernel from, the result, and the search."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from scipy.optimize import minimize
 from .._display.progress import steps as counted_steps
 from .._typing import Floats, Mask
 
-ROWS = 2000  # of the sample that are used
-SUBSET_ROWS = 8000  # the same, to choose subsets of columns
+ROWS = 2000  # most rows of the sample to use
+SUBSET_ROWS = 8000  # the same, for choosing subsets of columns
 LANDMARKS = 256
 LOG_LENGTHS = (-8.0, 4.0)  # bounds of the log inverse length scales, in units of the columns
-LEFT_OUT = LOG_LENGTHS[0] - 1.0  # that of a column that is left out: factors of 1
+LEFT_OUT = LOG_LENGTHS[0] - 1.0  # that of a dropped column: its factors are 1
 _LOG_NOISE = (-18.0, 9.0)  # bounds of the log of noise by signal
 _START_NOISE = float(np.log(0.1))
-_FIRST_STEPS = 12  # iterations from each start; the best goes on
+_FIRST_STEPS = 12  # iterations from each start; the best one continues
 _STOP = 1e-6  # decrease per step, in nats per row and target
 
 
 class Learner(Protocol):
-    """What a kernel can do that learns its length scales: see `kernels.stationary.GammaKernel`."""
+    """The protocol of kernels that learn length scales: see `kernels.stationary.GammaKernel`."""
 
     gamma: Any
 
@@ -41,11 +41,11 @@ class Learner(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Rows, targets and weights that a kernel is learned from.
+    """Rows, targets and weights to learn a kernel from.
 
     Parameters
     ----------
-    X : (n, d) float64, in an order at random: the first ones are landmarks
+    X : (n, d) float64, in random order: the first ones are landmarks
     Y : (n, t), targets of similar variance
     weight : (n,), positive
     """
@@ -65,7 +65,7 @@ class Task:
         n_rows: int = ROWS,
         n_landmarks: int = LANDMARKS,
     ) -> Task:
-        """The task of the first rows of a sample, without targets that are constant there."""
+        """The task for the first rows of a sample, without targets that are constant there."""
         X, Y, weight = X[:n_rows], Y[:n_rows], weight[:n_rows]
         varies = np.ptp(Y, axis=0) > 1e-12 * np.abs(Y).max(axis=0, initial=0.0)
         return cls(X, Y[:, varies], weight, n_landmarks)
@@ -106,14 +106,14 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """A kernel with numbers, and how it was found.
+    """A kernel with numbers, and details of its search.
 
     Parameters
     ----------
     kernel : Kernel
     value : float, the negative log likelihood per row and target; lower is better
     log_inverse : (d,) log inverse length scales in units of the columns, or one for all
-    log_noise : float, of noise by signal
+    log_noise : float, log of noise over signal
     at_bound : bool, whether the one length scale, or the shortest, is at a bound
     """
 
@@ -125,13 +125,13 @@ class Learned:
 
     @property
     def useful(self) -> Mask:
-        """Columns that were not left out, (d,)."""
+        """Columns that were not dropped, (d,)."""
         return np.asarray(self.log_inverse > LEFT_OUT)
 
 
 @dataclass(frozen=True, eq=False)
 class Minimum:
-    """The lowest value found, and where."""
+    """The lowest value, and its position."""
 
     value: float
     log_inverse: Floats
@@ -149,9 +149,9 @@ def minimise(
     log_noise: float = _START_NOISE,
     bounds: tuple[float | None, float | None] = LOG_LENGTHS,
 ) -> Minimum:
-    """The lowest of L-BFGS-B from several starts: a few steps from each, then the best goes on."""
+    """The minimum of L-BFGS-B from several starts: a few steps each, then the best continues."""
     limits = [bounds] * len(starts[0]) + [_LOG_NOISE]
-    lowest = [(np.inf, np.append(starts[0], log_noise))]  # a failed line search ends elsewhere
+    lowest = [(np.inf, np.append(starts[0], log_noise))]  # a failed line search may end elsewhere
 
     def function(values: Floats) -> tuple[float, Floats]:
         evaluated.done()

@@ -3,7 +3,7 @@
 - `base`: `FeatureMap`, which owns `fit` and `transform`.
 - `measured`: its `error` and `certificate`; `pair_errors`: errors on random pairs of rows.
 - `coordinates`: the inner kernel and rows of a kernel with a metric, which subclasses see.
-- `gradients`: `Differentiable`, the gradients of features by the rows.
+- `gradients`: `Differentiable`, the gradients of features with respect to the rows.
 - `fourier`: `FourierMap`, cosines and sines at the nodes of a rule; plans from rules.
 - `dense_grid`: `DenseGrid`, every node of a tensor grid, or of a lattice for isotropic kernels.
 - `lattice`: `Lattice`, the columns of an equispaced grid as complex exponentials.
@@ -16,9 +16,9 @@
 - `report`: what was tried, and which trial wins.
 
 One rule: a map names a construction and stores its parameters; numerics live in `constructions`. No
-final class overrides `fit` or `transform`. For other rooms a map also has `check_parameters`,
-`write`, `write_gradient` and `features_of` (validated rows), `dense_rows`, `moved_to`, `origin` and
-`first_index`, and `lattice` where it has one.
+final class overrides `fit` or `transform`. Other rooms also use `check_parameters`, `write`,
+`write_gradient` and `features_of` (of validated rows), `dense_rows`, `moved_to`, `origin` and
+`first_index`, and `lattice` if the map has one.
 """
 
 from .base import FeatureMap

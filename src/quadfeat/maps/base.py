@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -25,6 +26,7 @@ from .._checks import (
     check_constraints,
     check_count,
     check_declared,
+    check_gram,
     check_memory,
     check_plain,
     check_squares,
@@ -45,13 +47,16 @@ from .gradients import Differentiable
 from .lattice import Lattice
 from .measured import Measured
 
-# The constraint of maps whose width is a parameter.
+# For maps whose width is a parameter.
 COLUMNS: Mapping[str, Constraint] = {"n_components": partial(check_count, example=256)}
 _PRECISIONS = [np.dtype(np.float64), np.dtype(np.float32)]
-_SMALL = 2**20  # bytes of features, below which the memory of the machine is not looked up
-# Rows times entries of a factor, up to which BLAS uses one thread without being told to: OpenBLAS
-# uses several from 9216 on (interface/gemv.c). Setting its threads takes as long as one row.
+_SMALL = 2**20  # bytes of features; smaller outputs skip the check of free memory
+# Up to this many rows times entries of a factor BLAS uses one thread by itself: OpenBLAS uses
+# several from 9216 on (interface/gemv.c). Setting its threads takes as long as one row.
 _UNTHREADED = 2**13
+# Kernel errors by the rounding of far rows, from which on a map warns: three digits are left. They
+# are at most the rounding of an angle, summed with the weights of nodes, and a fifth of it seen.
+FAR_ROUNDING = 2.0**-10
 
 
 class FeatureMap(
@@ -86,13 +91,13 @@ class FeatureMap(
     signs_: Floats
     n_columns_: int
     n_features_in_: int
-    _kernel: Kernel  # of the rows that `_build` and `_evaluate` see
+    _kernel: Kernel  # for rows in the coordinates of `_build` and `_evaluate`
     _groups: list[Group]
     _coordinates: Coordinates
     _origin: Floats | None = None
-    _constraints: ClassVar[Mapping[str, Constraint]] = {}  # of parameters, beside the flags
-    any_family: ClassVar[bool] = False  # whether kernels that are not smooth suit the map as well
-    _most_columns: ClassVar[int] = 2**22  # that `n_components` and `max_components` may ask for
+    _constraints: ClassVar[Mapping[str, Constraint]] = {}  # of all parameters except flags
+    any_family: ClassVar[bool] = False  # whether the map also suits kernels that are not smooth
+    _most_columns: ClassVar[int] = 2**22  # limit for `n_components` and `max_components`
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -140,7 +145,7 @@ class FeatureMap(
         return self
 
     def _chosen_kernel(self) -> Kernel:
-        """The kernel that was given, or the default; Gaussian where its family is open."""
+        """The given kernel, or the default; Gaussian if its family is to be learned."""
         if self.kernel is None:
             return Gaussian("scale")
         is_open = isinstance(self.kernel, Kernel) and not self.any_family
@@ -154,11 +159,11 @@ class FeatureMap(
 
     @property
     def _n_axes(self) -> int:
-        """The columns of these rows."""
+        """The number of columns of rows in the coordinates of `_kernel`."""
         return self._coordinates.n_axes
 
     def _seen_from(self, kernel: Kernel, d: int) -> Self:
-        """This map, fitted with the inner kernel of `kernel` on its rows, as one of d columns."""
+        """This map, fitted on rows M x with the inner kernel, as a map of rows with d columns."""
         if kernel.mixes_axes:
             self.kernel, self.kernel_ = kernel, clone(kernel)
             self.n_features_in_ = d
@@ -166,7 +171,7 @@ class FeatureMap(
         return self
 
     def restored(self) -> None:
-        """Rebuild what follows from the attributes of a saved file, after these have been set.
+        """Rebuild the derived attributes of a loaded map, after those of the file have been set.
 
         Raises a ValueError if they do not fit together. `kernel_` must be resolved.
         """
@@ -187,7 +192,7 @@ class FeatureMap(
 
     @property
     def _n_features_out(self) -> int:
-        """The name by which scikit-learn asks for the number of columns."""
+        """The number of columns, under scikit-learn's name."""
         return self.n_columns_
 
     def set_params(self, **params: Any) -> Self:
@@ -197,7 +202,7 @@ class FeatureMap(
         return super().set_params(**params)
 
     def check_parameters(self) -> None:
-        """Refuse parameters that cannot work, before anything is computed; `fit` calls it."""
+        """Raise an error for parameters that cannot work; `fit` calls this first."""
         check_declared(self)
         self._check()
         for name in ("n_components", "max_components"):
@@ -215,20 +220,20 @@ class FeatureMap(
 
     @property
     def origin(self) -> Floats | None:
-        """What is subtracted from every row, (n_features_in_,); None for nothing."""
+        """The vector subtracted from every row, (n_features_in_,), or None."""
         return self._origin
 
     def moved_to(self, origin: Floats) -> Self:
         """Subtract `origin` from rows before they are rounded to the precision of the features.
 
-        For models of columns far from 0. Rows given to `fit` must have been moved before.
+        For models of columns far from 0. Rows given to `fit` must already be moved.
         """
         self._origin = origin
         return self
 
     @property
     def first_index(self) -> int | None:
-        """What the columns of the svmlight file that X came from count from; None for others."""
+        """The first column number of the svmlight file that X came from; None for other sources."""
         return getattr(self, "_first_index", None)
 
     @first_index.setter
@@ -240,7 +245,7 @@ class FeatureMap(
         """Build the map from X, set `signs_`, and return the number of columns."""
 
     def _build_on(self, rows: Matrix, spanning: Callable[[], Matrix]) -> int:
-        """`_build` on dense rows; `spanning` gives rows with the box of all rows of a sparse X."""
+        """`_build` on dense rows; `spanning` returns rows with the bounding box of a sparse X."""
         return self._build(rows)
 
     @abstractmethod
@@ -290,7 +295,7 @@ class FeatureMap(
     def lighter(self, kernel: Kernel, most_columns: int) -> FeatureMap:
         """An unfitted map of the same kind for another kernel, of at most so many columns.
 
-        For searches that fit many maps, such as that of a bandwidth.
+        For searches that fit many maps, for example to choose a bandwidth.
         """
         copy = clone(self).set_params(kernel=kernel)
         if "n_components" in copy.get_params():
@@ -321,7 +326,7 @@ class FeatureMap(
         for start in range(0, X.shape[0], max(1, len(buffer))):
             block = X[start : start + len(buffer)]
             out = buffer[: block.shape[0]]
-            with one_thread():  # as in `transform`: by more, last bits may differ
+            with one_thread():  # as in `transform`: with more threads the last bits may differ
                 write(block, out)
             yield out
 
@@ -329,9 +334,13 @@ class FeatureMap(
         """The kernel as these features see it: transform(X) @ diag(signs_) @ transform(Y).T."""
         X = self._validated(X)
         if Y is None:
-            return self._approximate_gram(X, X)
-        with naming("Y"):
-            Y = self._validated(Y)
+            Y = X
+        else:
+            with naming("Y"):
+                Y = self._validated(Y)
+        n, m, p = X.shape[0], Y.shape[0], self.n_columns_
+        entries = n * m + (n if Y is X else n + m) * p
+        check_gram("approximate_kernel", n, m, entries * X.dtype.itemsize)
         return self._approximate_gram(X, Y)
 
     def _approximate_gram(self, X: Any, Y: Any) -> Matrix:
@@ -378,3 +387,12 @@ class FeatureMap(
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def warn_far(name: str, dtype: Any) -> None:
+    """Warn that rounding leaves less than three digits of the kernel of rows far from 0."""
+    warnings.warn(
+        f"{name} lies so far from 0 that {dtype} leaves less than three digits of the kernel; "
+        f"subtract the median of each column, before X is rounded to {dtype}",
+        stacklevel=2,
+    )

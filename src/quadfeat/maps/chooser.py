@@ -1,4 +1,4 @@
-"""The front door: the map that chooses among all others."""
+"""`KernelFeatures`, the map that tries the others and keeps the best."""
 
 from __future__ import annotations
 
@@ -41,48 +41,49 @@ from .random import OrthogonalFourier, QuasiRandomFourier, RandomFourier, Spheri
 from .report import CLOSE, Report, Trial, choose, refused
 from .validation import Split, ValidationRows, cost_per_row, try_candidate
 
-_TRAINING_ROWS = 4000  # that candidates are fitted on, at least, before one is chosen
+_TRAINING_ROWS = 4000  # at least, to fit candidates on before one is chosen
 _MOST_LANDMARKS = 4096  # columns beyond which their cost per row, p^2, is too much
-_REFIT_ROWS = 20_000  # that the chosen map is fitted on, at most
-_REFIT_SHARE = 50  # one in so many rows is held out from that fit,
-_REFIT_FEWEST = 16  # and at least so many, if there are
-_MOST_REWEIGHTED = 1024  # columns beyond which the best weights of a pool take minutes
-_FEW_AXES = 3  # up to which a grid may be ahead of landmarks, for kernels with a kink
-_SCREENED = 256  # columns from which candidates are first tried with fewer columns,
+_REFIT_ROWS = 20_000  # at most, to fit the chosen map on
+_REFIT_SHARE = 50  # one in so many rows is held out from this refit,
+_REFIT_FEWEST = 16  # but at least so many, if there are enough
+_MOST_REWEIGHTED = 1024  # columns; beyond, the best weights of a pool take minutes
+_FEW_AXES = 3  # axes up to which a grid may beat landmarks, for kernels with a kink
+_SCREENED = 256  # from so many columns on, candidates are first tried with fewer columns,
 _FEW_COLUMNS = 128  # at most so many
-_COSTLY = 6.0  # times the seconds of another map that compression takes, for the progress bar
-_FAR_BEHIND = 2.0  # times the error of another map, which more columns do not make up for
+_COSTLY = 6.0  # compression takes so many times as long as another map, for the progress bar
+_FAR_BEHIND = 2.0  # times the error of another map; more columns do not make up for this
 
 
 class KernelFeatures(FeatureMap):
-    """The front door: tries the constructions that make sense and keeps the best.
+    """The map to start with: tries the constructions that suit the kernel and keeps the best.
 
     Candidates are compared on pairs of validation rows, which they were not fitted on, and the map
     returned is the one that was measured: `report_` has its errors over all pairs and over pairs of
-    typical rows, the inner 99%. The least error of all pairs wins, among maps whose error on
-    typical pairs is at most 1.1 times that of landmarks, so that no far row decides. Among maps
-    within 20% of the least error, the cheapest transform wins if it saves a tenth; at the same cost
-    and within a tenth of the error, a map that does not depend on the data. From 256 columns on,
-    costly candidates that a cheap one beats or matches at a quarter of the columns are left out.
+    typical rows, the inner 99%. The smallest error over all pairs wins, among maps whose error on
+    typical pairs is at most 1.1 times that of landmarks, so that a few far rows do not decide.
+    Among maps within 20% of the smallest error, the cheapest transform wins if it saves a tenth; at
+    the same cost and within a tenth of the error, a map that does not depend on the data wins. From
+    256 columns on, candidates are first tried with a quarter of the columns, and costly ones that
+    do not beat a cheap one there are skipped.
 
     A quarter of the rows, at most 1000, are validation rows. With fewer than 20,000 rows, a chosen
-    expansion is fitted again on all but 2%, typical ones, and measured again on these. Fewer than
-    20 rows are all used for both, and the report says so.
+    expansion is refitted on all but 2% of the rows and measured again on these, which are typical
+    rows. Fewer than 20 rows are all used for fitting and validation, and the report says so.
 
     Parameters
     ----------
     kernel : Kernel, default Gaussian("scale")
     n_components : int, None or tuple of int
-        Columns; None is 256, or what `tol` needs up to `max_components`. A model also takes (512,
-        1024): the second, if it takes 2% off the squared error of validation rows.
+        Columns; None is 256, or as many as `tol` needs up to `max_components`. A model also takes
+        (512, 1024): it uses the second if that lowers the squared error of validation rows by 2%.
     tol : float or None
-        The largest error, relative to k(0): proven over the box of the data where a grid can be
-        certified, else with 95% confidence for at least 99.9% of pairs; `report_.reason` says
+        The largest error, relative to k(0): proven over the bounding box of the data if a grid can
+        be certified, else with 95% confidence for at least 99.9% of pairs; `report_.reason` says
         which. `fit` raises a ValueError if no map within the width meets it.
-    max_components : int, columns, at most, where `tol` chooses them
+    max_components : int, the most columns that `tol` may choose
     shift_invariant : bool
-        Only maps whose approximate kernel depends on x - y alone: for data that moves away from
-        the rows of `fit`; more error where it does not.
+        Only maps whose approximate kernel depends on x - y alone: for data that will drift away
+        from the rows of `fit`; on data that does not, the error is larger.
     criterion : "rms" or "max"
         Compare candidates by the RMS error, or by the largest.
     random_state : int, RandomState or None
@@ -106,7 +107,7 @@ class KernelFeatures(FeatureMap):
     """
 
     any_family = True
-    _expansions = True  # whether they are among the candidates
+    _expansions = True  # whether expansions are among the candidates
     _most_columns = 2**16  # every candidate is made that wide
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         "n_components": optional(check_widths),
@@ -146,7 +147,7 @@ class KernelFeatures(FeatureMap):
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """The columns that a model chooses among, narrow ones first; empty where one is given."""
+        """The widths that a model chooses among, in increasing order; empty if one is given."""
         return tuple(self.n_components) if isinstance(self.n_components, tuple | list) else ()
 
     def _check(self) -> None:
@@ -245,7 +246,7 @@ class KernelFeatures(FeatureMap):
     ) -> tuple[FeatureMap, Trial, int]:
         """The chosen map fitted on more rows, its trial, and the number of validation rows.
 
-        Expansions gain from more rows, the outermost above all.
+        Expansions gain from more rows, above all from the outermost.
         """
         size = max(len(split.X) // _REFIT_SHARE, _REFIT_FEWEST)
         last, rest = split.again(size, _REFIT_ROWS, rng)
@@ -263,11 +264,11 @@ class KernelFeatures(FeatureMap):
         shared: dict[type, Any],
         validation: ValidationRows,
     ) -> dict[str, str]:
-        """Costly candidates that are clearly behind others at fewer columns, and why.
+        """Costly candidates that are clearly behind others at fewer columns, and the reasons.
 
-        As measured by benchmarks/accuracy.py: what compression leaves of the error of
-        `HermiteMercer` hardly changes with the columns (if it is close, the plain map wins as the
-        cheaper one), and landmarks gain on both with them.
+        As measured by benchmarks/accuracy.py: the ratio of the errors of `HermiteMercer` with and
+        without compression hardly changes with the number of columns (if it is close to 1, the
+        plain map wins because it is cheaper), and landmarks improve faster than both.
         """
         if width < _SCREENED or not self._tries_expansions:
             return {}
@@ -295,8 +296,8 @@ class KernelFeatures(FeatureMap):
     def _shared_fits(self, X: Matrix, row_weights: Floats) -> dict[type, Any]:
         """Fits that candidates of a class share, by class: on all rows but the validation rows.
 
-        Only where X has so many rows that the validation rows are not missed: these fits are
-        final, and not repeated on more rows.
+        Only if X has so many rows that the validation rows are not missed: these fits are final and
+        are not repeated on more rows.
         """
         if (
             self.shift_invariant
@@ -307,13 +308,13 @@ class KernelFeatures(FeatureMap):
             return {}
         groups = self._kernel.groups(X.shape[1])
         if any(group.kernel.gaussian_scale(len(group.axes)) is None for group in groups):
-            return {}  # HermiteMercer is for Gaussian kernels, as its trial will tell
+            return {}  # HermiteMercer is for Gaussian kernels; its trial reports this
         return {HermiteMercer: mercer.fit_frames(self._kernel, X, row_weights)}
 
     def _within(
         self, X: Matrix, spanning: Matrix, tol: float, rng: np.random.Generator
     ) -> tuple[FeatureMap, Report]:
-        """The smallest map found that meets a tolerance, by proof or by confidence.
+        """The smallest map that meets a tolerance, by proof or with confidence.
 
         Proofs hold over the box of the rows of `spanning`; X is for training and validation.
         """
@@ -338,7 +339,7 @@ class KernelFeatures(FeatureMap):
         """The narrowest best map whose error on a quarter of X meets a tolerance."""
         fewer = () if self.n_components is not None else (16 << i for i in range(40))
         widths = [*(width for width in fewer if width < limit), limit]
-        # Any of the widths may be taken by mistake: 5% are for all of them together.
+        # Several widths are tried: the 5% chance of a wrong answer is shared by all of them.
         confidence = 1 - 0.05 / len(widths)
         order = rng.permutation(len(X))
         held_out, training = X[order[: len(X) // 4]], X[order[len(X) // 4 :]]

@@ -1,4 +1,4 @@
-"""The coordinates that a map is made in: those of its kernel after its change of coordinates."""
+"""The coordinates of a map: those of its kernel after the kernel's change of coordinates."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Coordinates:
             yield start, self.rows(moved(rows, origin, dtype))
 
     def spanning(self, X: Any) -> Matrix:
-        """Rows whose box is that of M x for all rows of a sparse X, (2, n_axes)."""
+        """Two rows with the bounding box of M x over all rows of a sparse X, (2, n_axes)."""
         if self.linear is None:
             return np.asarray(corners(X))
         ends = [
@@ -81,5 +81,5 @@ class Coordinates:
 
 
 def is_part(X: Any, rows: Matrix) -> bool:
-    """Whether rows, made dense, are some of a sparse X only."""
+    """Whether dense `rows` are only some of the rows of a sparse X."""
     return sparse.issparse(X) and len(rows) < X.shape[0]

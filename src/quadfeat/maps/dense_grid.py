@@ -40,28 +40,28 @@ from .coordinates import Coordinates
 from .fourier import FourierMap, fourier_plan, kronecker_plan, reaches
 from .lattice import MOST_AXES, Lattice
 
-_MARGIN = 1.05  # of the box for a tolerance, as models fit maps to a sample of their rows
+_MARGIN = 1.05  # margin of the box for a tolerance: models fit maps on a sample
 MOST_POINTS = 4096  # beyond, a one-dimensional rule takes hours to compute
 
 
 class DenseGrid(FourierMap):
     """Every node of the tensor grid: n_points**n_features of them, as many columns.
 
-    Exact to degree 2 n_points - 1 on each axis with the Gauss rule; weights positive. For a few
-    axes nothing is as accurate; the width is exponential in their number, so beyond about five
-    use another map, or an `Anova` kernel with small subsets.
+    Exact to degree 2 n_points - 1 on each axis with the Gauss rule; weights positive. The most
+    accurate map for a few axes. The width grows exponentially with their number, so beyond about
+    five use another map, or an `Anova` kernel with small subsets.
 
     Parameters
     ----------
     kernel : Kernel, default Gaussian("scale")
     n_points : int or one int per axis, nodes on an axis
     rule : "auto", "gauss", "equispaced" or "clenshaw-curtis"
-        "auto" takes on each axis the rule with the least error over the range of the data there.
+        "auto" takes on each axis the rule with the smallest error over the range of the data.
         With "equispaced" an isotropic `Matern` kernel has a grid in up to 3 axes too: a lattice,
         of an odd number of nodes on each axis, with weights as the spectral density.
     tol : float or None
         In place of `n_points`: the fewest equispaced nodes whose error is certified to be at most
-        `tol` times k(0) over a box 5% larger than that of X. The period is the side of the box and
+        `tol` times k(0) over a box 5% larger than that of X. The period is the side of the box plus
         a decay length of the kernel; the cut-off is where little of the spectrum is left.
 
     Attributes
@@ -88,7 +88,7 @@ class DenseGrid(FourierMap):
         "rule": partial(check_choice, choices=("auto", *choice.KINDS)),
         "tol": optional(partial(check_positive, example="1e-3")),
     }
-    _steps: Floats | None = None  # of the lattice of an isotropic kernel
+    _steps: Floats | None = None  # steps of the lattice of an isotropic kernel
 
     def __init__(
         self,
@@ -196,7 +196,7 @@ class DenseGrid(FourierMap):
     # --- isotropic kernels
     @property
     def _is_isotropic(self) -> bool:
-        """Whether the map is a lattice: of the isotropic Matern kernel, where it is asked for."""
+        """Whether the map is a lattice, as for the isotropic Matern kernel on request."""
         asked = self.tol is not None or self.rule == "equispaced"
         kernel, axes = self._groups[0].kernel, self._groups[0].axes
         isotropic = isinstance(kernel, Matern) and not kernel.product
@@ -243,7 +243,7 @@ class DenseGrid(FourierMap):
     def coordinate_blocks(self, X: Any, dtype: Any) -> Iterator[tuple[int, Matrix]]:
         """Position of the first row, and rows in the coordinates of the kernel, for blocks of X.
 
-        What the frequencies of the map are multiplied by: moved by `origin`, times the metric.
+        The frequencies of the map multiply these: rows minus `origin`, times the metric.
         """
         for start, rows in self._coordinates.blocks(X, self._origin, dtype):
             self._check_angles(rows)
@@ -278,7 +278,7 @@ class DenseGrid(FourierMap):
     def for_tolerance(
         cls, kernel: Kernel, tol: float, diameter: float, *, n_features: int = 1
     ) -> DenseGrid:
-        """The smallest grid certified to err by at most `tol` for rows within `diameter`.
+        """The smallest grid with a certified error of at most `tol` for rows within `diameter`.
 
         Fitted and ready to transform; rules and nodes per axis are chosen for gaps up to the
         diameter.
@@ -311,7 +311,7 @@ class DenseGrid(FourierMap):
         if counts is None:
             raise ValueError(
                 f"tol={tol:g} over a diameter of {diameter:g} needs more than {MOST_NODES} nodes "
-                f"per axis; a larger tol, a smaller diameter or a smoother kernel will do"
+                f"per axis; use a larger tol, a smaller diameter or a smoother kernel"
             )
         grid = cls(inner, n_points=counts).fit(corners)._seen_from(resolved, n_features)
         grid.kernel = kernel

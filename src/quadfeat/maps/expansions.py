@@ -23,7 +23,7 @@ from ..constructions.landmarks import LandmarkBasis, PointDraw
 from ..constructions.mercer import FittedFrames
 from ..kernels.base import Kernel
 from ..kernels.given import FunctionKernel, Precomputed
-from .base import COLUMNS, FeatureMap
+from .base import COLUMNS, FAR_ROUNDING, FeatureMap, warn_far
 
 
 def compression_rows(p: int) -> int:
@@ -37,14 +37,14 @@ class ExpansionMap(FeatureMap):
     A row infinitely far from the data has features 0 and the residual k(0); no value of X is too
     large for `transform`.
 
-    A final subclass has two steps: `_shared_fit`, the same whether compressed or not, and `_basis`,
-    which makes the basis of it.
+    A final subclass has two steps: `_shared_fit`, the same with and without compression, and
+    `_basis`, which builds the basis from it.
     """
 
     basis_: MercerBasis | LandmarkBasis
     _shared_fits: dict[type, Any] | None = None
 
-    _most_columns = 2**16  # takes minutes, as do 2**11 compressed columns
+    _most_columns = 2**16  # a fit takes minutes, as do 2**11 compressed columns
     _constraints = COLUMNS
 
     def __init__(
@@ -68,11 +68,11 @@ class ExpansionMap(FeatureMap):
 
     @abstractmethod
     def _shared_fit(self, X: Matrix) -> Any:
-        """What the compressed map and the plain one both compute from X."""
+        """The part of the fit that the compressed and the plain map share."""
 
     @abstractmethod
     def _basis(self, X: Matrix, shared: Any) -> MercerBasis | LandmarkBasis:
-        """The basis of as many columns as asked for."""
+        """The basis of the requested number of columns."""
 
     def _build(self, X: Matrix) -> int:
         shared_fits = {} if self._shared_fits is None else self._shared_fits
@@ -83,9 +83,9 @@ class ExpansionMap(FeatureMap):
         return self.basis_.n_columns
 
     def _fit_sharing(self, X: Matrix, shared_fits: dict[type, Any]) -> Self:
-        """`fit` on validated rows with fits that maps of one class share, on X or more rows.
+        """`fit` on validated rows, reusing fits (on X or on more rows) that maps of a class share.
 
-        Points that `Landmarks(compress=True)` draws serve the plain map too, not the other way
+        The plain map can reuse points that `Landmarks(compress=True)` drew, but not the other way
         round.
         """
         self._shared_fits = shared_fits
@@ -108,7 +108,7 @@ class ExpansionMap(FeatureMap):
         return self._at_zero() - np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
 
     def _rounding(self, Z: Matrix) -> Floats:
-        """A bound of what rounding adds to the residual, and so to the error, (n,)."""
+        """A bound of the rounding error in the residual, and so in the error, (n,)."""
         return np.full(len(Z), ROUNDING * self._at_zero())
 
     def _worst(self, X: Floats) -> float:
@@ -144,19 +144,21 @@ class ExpansionMap(FeatureMap):
 class HermiteMercer(ExpansionMap):
     """The largest eigenfunctions of the Gaussian kernel under a Gaussian fitted to the data.
 
-    Products of Hermite functions along principal directions (Fasshauer and McCourt, 2012), from
-    the mean and covariance of the data, one multiply per feature. Of the eigenfunctions with the
-    largest eigenvalues, those that are largest on rows of the data. On smooth data 10 to 10,000
-    times less error than random Fourier features. Not shift-invariant: rows far from the data have
-    larger errors, and larger `residual`s. For tight clusters use `Landmarks`.
+    Products of Hermite functions along principal directions (Fasshauer and McCourt, 2012), from the
+    mean and covariance of the data, at one multiplication per feature. Among the eigenfunctions
+    with the largest eigenvalues it takes those that are largest on rows of the data. On smooth data
+    the error is 10 to 10,000 times smaller than that of random Fourier features. Not
+    shift-invariant: rows far from the data have larger errors, and larger `residual`s. For tight
+    clusters use `Landmarks`.
 
     Parameters
     ----------
     kernel : Gaussian or a sum over groups of Gaussian kernels, default Gaussian("scale")
     n_components : int, columns
     compress : bool
-        Expand to four times the columns and project on the principal ones: less error on
-        correlated or heavy-tailed data, for a product of 4 p x p per row. For p up to about 512.
+        Expand to four times the columns and project on the principal ones: smaller error on
+        correlated or heavy-tailed data, at the cost of a product of 4 p x p per row. For p up to
+        about 512.
     random_state : int, RandomState or None
         Draws the rows that `compress` is fitted on: 40 per column, 10,000 to 20,000.
 
@@ -201,6 +203,10 @@ class HermiteMercer(ExpansionMap):
         return self.basis_.n_columns
 
     def _evaluate(self, X: Matrix, out: Matrix) -> None:
+        # Rows and means are rounded, so differences of them are by this many length scales.
+        scales = max(float(np.abs(each.mean) @ each.scale) for each in self.basis_.expansions)
+        if scales * float(np.finfo(X.dtype).eps) > FAR_ROUNDING:
+            warn_far(self._coordinates.name, X.dtype)
         _engine.mercer(X, self.basis_, out)
 
     def _differentiate(self, X: Matrix, coefficients: Floats, out: Matrix) -> None:
@@ -216,9 +222,9 @@ class HermiteMercer(ExpansionMap):
 class Landmarks(ExpansionMap):
     """Nystroem features of well-chosen points, for every kernel.
 
-    Points are drawn by randomly pivoted Cholesky and moved to the mean of the rows nearest to
-    them: mostly 1.5 to 9 times less error than as many random rows, and up to 40 times where tails
-    are heavy. The map for clustered data. p kernel values and p^2 / 2 multiply-adds per row.
+    Points are drawn by randomly pivoted Cholesky and moved to the mean of the rows nearest to them:
+    mostly 1.5 to 9 times less error than as many random rows, and up to 40 times if tails are
+    heavy. Use it for clustered data. A row costs p kernel values and p^2 / 2 multiply-adds.
 
     Parameters
     ----------
@@ -226,7 +232,7 @@ class Landmarks(ExpansionMap):
         A function of two rows returns k(x, y), as for scikit-learn's `Nystroem`; it is called for
         every pair. "precomputed": X holds kernel values with the rows of the fit, (n, n) in `fit`,
         (m, n) in `transform`. Both have features, but no residual, error, certificate or gradient.
-    n_components : int, columns; fewer where the data has fewer distinct rows
+    n_components : int, columns; fewer if the data has fewer distinct rows
     points : array (m, d) or None
         Landmarks of your choice, m <= n_components or with `compress`; they are not moved.
     compress : bool
@@ -322,7 +328,7 @@ class Landmarks(ExpansionMap):
         return max(self.basis_.points.size, self.basis_.projection.size)
 
     def _rounding(self, Z: Matrix) -> Floats:
-        """The rounding of z = W' k(P, x), which is large where W is, with W' K W = 1.
+        """A bound of the rounding in z = W' k(P, x), which is large if W is, with W' K W = 1.
 
         With c(x) = W z(x), and e_x = k(x, .) - sum_i c_i(x) k(P_i, .),
 
@@ -330,8 +336,8 @@ class Landmarks(ExpansionMap):
 
         where g = W' k(P, x) - z is the rounding of m products, of length 4 u sqrt(m) k(0) |W| for
         u = eps / 2 (errors being independent; Higham and Mary, 2019), and F = W' K W - 1. W was
-        found for a K + E, with |E| = 2 eps m k(0), so the last term is at most
-        |E| |c(x)| |c(y)|. <e_x, e_x> is the residual and these terms once more: twice each.
+        computed for a K + E, with |E| = 2 eps m k(0), so the last term is at most |E| |c(x)|
+        |c(y)|. <e_x, e_x> is the residual and these terms once more: twice each.
         """
         W, at_zero = self.basis_.projection, self._at_zero()
         eps, m = float(np.finfo(np.float64).eps), len(W)
@@ -347,7 +353,7 @@ class Landmarks(ExpansionMap):
 
 
 def _checked_points(points: Any, d: int) -> Floats:
-    """Landmarks that were given, (m, d)."""
+    """The landmarks given by the user, (m, d)."""
     with naming(f"points must be an array of finite numbers (m, {d}), such as X[:100]"):
         rows = check_array(points, dtype=np.float64)
     if rows.shape[1] != d:

@@ -1,4 +1,4 @@
-"""A fitted map in a notebook: its kernel, its columns, and how wrong it is, where that is known."""
+"""A fitted map in a notebook: its kernel, its columns, and its error if known."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .report import Report
 
 
 class MapFacts(WithFacts):
-    """What a fitted map shows before its diagram."""
+    """The facts that a notebook shows above the diagram of a fitted map."""
 
     kernel_: Kernel
     n_columns_: int

@@ -20,7 +20,7 @@ from ..accuracy.region import Region
 from ..kernels.base import Group, same
 from ..rules import grids
 from ..rules.rule import Rule, zero_rule
-from .base import FeatureMap
+from .base import FAR_ROUNDING, FeatureMap, warn_far
 
 
 class FourierMap(FeatureMap):
@@ -92,11 +92,11 @@ class FourierMap(FeatureMap):
         return Rule(self._coordinates.nodes(rule.nodes), rule.weights)
 
     def _constructions(self) -> Sequence[Construction]:
-        """The construction of each group, in the form with the strongest proof."""
+        """The construction of each group, in the form that has the strongest proof."""
         return self._rules_by_group
 
     def _exact_degree(self) -> int | None:
-        """The degree that the rules are exact to; None if none is known."""
+        """The degree to which the rules are exact; None if unknown."""
         return None
 
     def _certify(self, region: Region, X: Floats | None) -> Certificate:
@@ -115,7 +115,7 @@ class FourierMap(FeatureMap):
         return self._largest_anywhere()
 
     def _proven_or(self, plain: float, X: Floats, Y: Floats) -> float:
-        """The lesser of a plain bound and the certificate over these rows, where there is one."""
+        """The smaller of a plain bound and the certificate over these rows, if there is one."""
         rows = np.concatenate([X, Y])
         try:
             return min(plain, self._certify(Region.of(rows), rows).value)
@@ -140,20 +140,25 @@ class FourierMap(FeatureMap):
         return self._n_axes * self.n_columns_
 
     def _check_angles(self, X: Matrix) -> None:
-        """Refuse angles so large that rounding leaves nothing of their cosine."""
+        """Raise an error if rounding leaves no digit of an angle, warn if it loses the kernel."""
         largest = float(np.abs(X).max(initial=0.0))
-        limit = 1.0 / float(np.finfo(X.dtype).eps)
-        if largest * self._plan.largest_node <= limit:
+        eps = float(np.finfo(X.dtype).eps)
+        if largest * self._plan.largest_node * eps <= FAR_ROUNDING:
             return
-        # The largest value may be in a column of small frequencies, or one that no node reads.
-        with np.errstate(over="ignore"):
-            angle = self._plan.largest_angle(np.abs(X).max(axis=0).astype(np.float64))
-        if not angle <= limit:
+        # The largest value may be in a column of small frequencies, or in one that no node uses.
+        reach = np.abs(X).max(axis=0).astype(np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            angle = self._plan.largest_angle(reach)
+            typical = float(self._plan.mean_frequencies @ reach)
+        if not angle * eps <= 1.0:
             raise ValueError(
                 f"{self._coordinates.name} has values up to {largest:g}, and an angle up to "
                 f"{angle:g} at the largest frequencies (kernel_: {self.kernel_!r}), of which "
                 f"{X.dtype} leaves no digit; standardise X, or use a smaller gamma"
             )
+        # A few high frequencies of a heavy tail may be lost, and the kernel is there all the same.
+        if typical * eps > FAR_ROUNDING * self._kernel.at_zero(self._n_axes):
+            warn_far(self._coordinates.name, X.dtype)
 
 
 # --- from rules to plans ------------------------------------------------------------------------
@@ -190,7 +195,7 @@ def fourier_plan(
 def kronecker_plan(
     groups: Sequence[Group], axis_rules: Sequence[Sequence[Rule]], d: int
 ) -> KroneckerPlan:
-    """The plan of full grids; groups share the features of the axes they share."""
+    """The plan of full grids; groups share the features of common axes."""
     entries: list[tuple[int, Floats, Floats, float]] = []
     known: dict[tuple[int, int], int] = {}
     members = []
@@ -222,7 +227,7 @@ def _budgets(n_components: int, n_groups: int) -> list[int]:
 
 
 def reaches(X: Matrix) -> Floats:
-    """How far apart two rows can be on each axis."""
+    """The largest gap between two rows on each axis."""
     with np.errstate(over="ignore"):
         return np.asarray(X.max(axis=0) - X.min(axis=0), dtype=np.float64)
 
@@ -233,7 +238,7 @@ def per_group(
     share: bool,
     draw: Callable[[Group, int], Rule],
 ) -> list[Rule]:
-    """A rule per group, within its share of the columns; or one shared by all groups."""
+    """A rule per group, within its share of the columns, or one rule for all groups."""
     budgets = _budgets(n_components, len(groups))
     # Two columns per node, which is drawn, folded and packed: three copies of 8 bytes.
     entries = sum(p * len(group.axes) for group, p in zip(groups, budgets, strict=True))

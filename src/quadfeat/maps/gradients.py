@@ -1,4 +1,4 @@
-"""Gradients of z(x)'c by x: what all maps share."""
+"""Gradients of z(x)'c with respect to x: the part that all maps share."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .._typing import Floats, Matrix
 from ..numerics.blas import on_one_thread
 from .coordinates import Coordinates
 
-_LARGE = 2**20  # bytes of a result, above which the memory of the machine is looked up
+_LARGE = 2**20  # bytes; larger results are checked against free memory
 
 
 class Differentiable(ABC):
-    """The methods of a map that differentiate its features by the rows."""
+    """The methods of a map that differentiate its features with respect to the rows."""
 
     n_columns_: int
     n_features_in_: int
@@ -30,7 +30,7 @@ class Differentiable(ABC):
 
     @on_one_thread
     def gradient(self, X: Any, coefficients: Any) -> Matrix:
-        """The gradient by x of z(x)'c at every row of X, in closed form.
+        """The gradient of z(x)'c with respect to x at every row of X, in closed form.
 
         A column that the kernel ignores has a gradient of 0. Where the kernel of `Landmarks` has a
         kink, such as that of `Laplacian` in the columns of a landmark, that landmark counts as 0.

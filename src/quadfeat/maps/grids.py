@@ -24,7 +24,7 @@ from ..rules.rule import Rule
 from .base import COLUMNS
 from .fourier import FourierMap, per_group, reaches
 
-# Beyond these, one-dimensional rules and the conditions of exactness take hours to compute.
+# Above these limits one-dimensional rules and exactness conditions take hours to compute.
 _MOST_POINTS = 4096
 _MOST_LEVELS = 12
 _MOST_DEGREES = 100
@@ -33,10 +33,10 @@ _MOST_DEGREES = 100
 class SparseGrid(FourierMap):
     """The Smolyak sparse grid of Gauss rules whose nodes double: one, two, four on each axis.
 
-    Its nodes number below 3^A C(d+A, A). Signed weights are the paper's: exact to degree
-    2 level + 1, tiny error for small regions, useless for large ones, and columns with signs. By
-    default non-negative weights are refitted on the same nodes by least squares over pairs of
-    the data: no degree is promised, and the features serve any linear model.
+    Its nodes number below 3^A C(d+A, A). Signed weights are the paper's: exact to degree 2 level +
+    1, with tiny errors on small regions, useless on large ones, and with signs on the columns. By
+    default non-negative weights are refitted on the same nodes by least squares over pairs of the
+    data: they are not exact to any degree, but their features work in any linear model.
 
     Parameters
     ----------
@@ -121,8 +121,8 @@ class SubsampledGrid(FourierMap):
     """Nodes drawn from the dense grid by their weights: any width, in any dimension.
 
     About as accurate as random Fourier features at the same width, with n_points values per axis.
-    A grid that fits into the width is taken whole. Equal draws are merged, so there may be fewer
-    than `n_components` columns.
+    A grid that fits into the width is used completely. Equal draws are merged, so there may be
+    fewer than `n_components` columns.
 
     Parameters
     ----------
@@ -182,9 +182,9 @@ class SubsampledGrid(FourierMap):
 class PolynomiallyExact(FourierMap):
     """Random nodes reweighted to integrate every polynomial up to `degree` exactly.
 
-    The weights are the non-negative ones closest to uniform that are exact, so that small regions
-    gain and large ones do not suffer. Where none exist at this width, `fit` keeps the nearest
-    non-negative weights and warns with the degree they meet and the width that would do.
+    Of all exact non-negative weights these are the closest to uniform, so that small regions gain
+    and large ones do not suffer. If none exist at this width, `fit` keeps the nearest non-negative
+    weights and warns with the degree that they reach and the width that would be enough.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ class PolynomiallyExact(FourierMap):
 
     def _rules(self, X: Matrix) -> list[Rule]:
         rng = generator(self.random_state)
-        short: list[tuple[int, Group, Floats]] = []  # degree met, where it is less than asked for
+        short: list[tuple[int, Group, Floats]] = []  # degree reached, if it is less than requested
 
         def draw(group: Group, budget: int) -> Rule:
             nodes, basis, degrees = candidates(group, self.degree, budget // 2, rng)
@@ -244,7 +244,7 @@ class PolynomiallyExact(FourierMap):
         return self._met
 
     def _warn(self, met: int, group: Group, basis: Floats, rng: np.random.Generator) -> None:
-        """Tell the degree met, and the width at which these candidates and more would do."""
+        """Warn with the degree reached, and the width that would be enough."""
         unused = [basis]
 
         def more(n: int) -> Floats:
@@ -254,7 +254,7 @@ class PolynomiallyExact(FourierMap):
             return np.concatenate([known, extra], axis=1)
 
         enough = polynomially_exact.smallest_exact_count(more, np.eye(1, len(basis))[0])
-        advice = "a smaller degree would do"
+        advice = "use a smaller degree"
         if enough is not None:
             advice = f"n_components={2 * enough * len(self._groups)} would do"
         warnings.warn(

@@ -18,11 +18,11 @@ from ..rules.rule import Rule
 
 MOST_AXES = 3
 _MOST_ROWS = 2**21  # at a time
-_UNEVEN = 1e-9  # of a step, by which nodes may be off the lattice
+_UNEVEN = 1e-9  # of a step: tolerance for nodes off the lattice
 
 
 class Gridded(Protocol):
-    """What a lattice needs of its map."""
+    """The methods of a map that its lattice uses."""
 
     n_columns_: int
 
@@ -30,7 +30,7 @@ class Gridded(Protocol):
         """A certificate for gaps up to `box` on the axes of the lattice."""
 
     def coordinate_blocks(self, X: Any, dtype: Any) -> Iterator[tuple[int, Matrix]]:
-        """Position of the first row, and rows as the frequencies multiply them, for blocks."""
+        """Position of the first row, and rows in the kernel's coordinates, for blocks of X."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Lattice:
     Parameters
     ----------
     features : the fitted map
-    axes : (d,), columns that are read, in the coordinates of the map's kernel
+    axes : (d,), columns used, in the coordinates of the map's kernel
     steps : (d,), between nodes
     roots : (*shape), roots of the weights; the squares sum to k(0)
     axis_roots : vectors (n_i,) whose outer product the roots are, or resemble for an isotropic
@@ -115,11 +115,11 @@ class Lattice:
 
     @property
     def rows_at_once(self) -> int:
-        """How many rows a stream of these should gather: enough for several transforms."""
+        """The number of rows that a stream should gather: enough for several transforms."""
         return min(8 * chunk_rows([2 * n - 1 for n in self.shape]), _MOST_ROWS)
 
     def write(self, X: Any, out: Matrix) -> None:
-        """Write the columns of the group into out (n, d); a stream takes it in place of a map."""
+        """Write the columns of the group into out (n, d); streams use it like a map's `write`."""
         for start, rows in self.features.coordinate_blocks(X, out.dtype):
             out[start : start + len(rows)] = rows[:, self.axes]
 
@@ -179,8 +179,8 @@ class Lattice:
 def reduced(rows: Matrix, steps: Floats, shape: Sequence[int]) -> tuple[Floats, Modes | None]:
     """Points step * x within the periods of the modes, and exp(i t / 2) over even axes, if any.
 
-    FINUFFT has whole frequencies, and points within three periods lose no digits. Half frequencies,
-    of an even number of nodes, are whole ones times that phase.
+    FINUFFT takes whole frequencies, and points within three periods lose no digits. The half
+    frequencies of an even number of nodes are whole ones times that phase.
     """
     periods = np.array([2 - n % 2 for n in shape])
     points = np.remainder(np.asarray(rows, dtype=np.float64) * steps, 2 * np.pi * periods)
@@ -204,5 +204,5 @@ def _step(rule: Rule) -> float:
     step = float(nodes[-1] - nodes[0]) / (len(nodes) - 1)
     even = step * (np.arange(len(nodes)) - (len(nodes) - 1) / 2)
     if np.abs(nodes - even).max() > _UNEVEN * step:
-        raise NoLattice("its nodes are not equispaced on every axis; rule='equispaced' makes such")
+        raise NoLattice("its nodes are not equispaced on every axis; use rule='equispaced'")
     return step

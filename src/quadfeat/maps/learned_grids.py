@@ -34,8 +34,9 @@ class ReweightedGrid(FourierMap):
     """The paper's data-dependent map: grid nodes weighted to fit the kernel on the data.
 
     Least squares over all pairs of `n_samples` training rows, weights non-negative, at most
-    `n_components` columns chosen from a pool. On validation rows, a quarter of X where there are
-    few, never worse than the pool's weights at the same width. No degree and no certificate.
+    `n_components` columns chosen from a pool. On validation rows (a quarter of X if there are few)
+    it is never worse than the pool's weights at the same width. It is exact to no degree and has no
+    certificate.
 
     Parameters
     ----------
@@ -48,9 +49,9 @@ class ReweightedGrid(FourierMap):
         Drop the smallest weights and refit until the width is met, or the paper's l1 penalty
         bisected to it.
     polish : bool
-        Move the nodes too, by least squares over fresh pairs; for kernels of one group. Up to ten
-        times less error, for a second or more of fitting; the gain falls with the width. Fitted on
-        at most 20,000 rows, moved outward a little, since new rows may lie beyond them.
+        Move the nodes too, by least squares over fresh pairs; for kernels of one group. The error
+        is up to ten times smaller, for a second or more of fitting; wider maps gain less. Fitted on
+        at most 20,000 rows, moved outward a little, because new rows may lie farther out.
     random_state : int, RandomState or None
 
     Attributes
@@ -129,7 +130,8 @@ class ReweightedGrid(FourierMap):
         if len(validation) > 1:
             plain = pool.plain_half(self.n_components, rng)
             phases = pool.phases(validation)
-            # A pool that fits whole mixes its own weights with the new ones: no node is lost.
+            # If the whole pool fits, its weights are mixed with the new ones, so that no node is
+            # lost.
             weights = reweighted.keep_better(
                 phases,
                 self._kernel.gram(validation, validation),
@@ -175,7 +177,7 @@ class ReweightedGrid(FourierMap):
     def _constructions(self) -> Sequence[Construction]:
         if self.polish or not isinstance(self.pool, DenseGrid):
             return self._rules_by_group
-        # Nodes of a full grid with other weights: the grid's proof, and the weight moved.
+        # Nodes of a full grid with other weights: the grid's bound plus the weight moved.
         return [
             Reweighted(grid, grids.mirror(rule)) if isinstance(grid, Grid) else rule
             for grid, rule in zip(self._pool._constructions(), self._rules_by_group, strict=True)
@@ -184,7 +186,7 @@ class ReweightedGrid(FourierMap):
     def _pools(self, X: Matrix, rng: np.random.Generator) -> Iterator[Pool]:
         """The user's pool; or grids of two, four and eight times the width.
 
-        The next grid is for where the best weights on one need fewer nodes than the width allows.
+        A larger grid is used if the best weights on one need fewer nodes than the width allows.
         """
         if self.pool is not None:
             pool = clone(self.pool).set_params(kernel=self._kernel)
@@ -196,8 +198,8 @@ class ReweightedGrid(FourierMap):
         fewest = min(len(group.axes) for group in self._groups)
         for times in (2, 4, 8):
             width = max(times * self.n_components, 4 * len(self._groups))
-            # Enough nodes per axis that the grid has more nodes than are drawn: 11 as in the
-            # paper, or more on few axes.
+            # The grid must have more nodes than are drawn: 11 per axis as in the paper, or more on
+            # few axes.
             n_points = int(np.clip(np.ceil((2 * width) ** (1 / fewest)), 11, 128))
             grid = SubsampledGrid(
                 self._kernel,
@@ -214,12 +216,12 @@ _SELECTIONS = {"prune": reweighted.prune, "l1": reweighted.select_l1}
 
 
 class FramedGrid(FourierMap):
-    """A grid along the principal directions of the data, its smallest weights dropped.
+    """A grid along the principal directions of the data, without the nodes of smallest weight.
 
-    The Gaussian kernel is rotation-invariant, so directions of large spread get many nodes and
-    flat ones a single one. Exactly `n_components` columns (one less where the parity asks for
-    it, and fewer where the grid has fewer nodes: no direction gets more than 128), weights
-    positive. Excellent up to about five spread directions, useless beyond.
+    The Gaussian kernel is rotation-invariant, so directions of large spread get many nodes and flat
+    ones a single node. Weights are positive. There are exactly `n_components` columns (one less if
+    their parity requires it, and fewer if the grid has fewer nodes: no direction gets more than
+    128). Excellent up to about five spread directions, useless beyond.
 
     Parameters
     ----------
@@ -253,9 +255,10 @@ class FramedGrid(FourierMap):
         return [self._framed.unframed]
 
     def _certify(self, region: Region, X: Floats | None) -> Certificate:
-        """The proof of the grid in its frame, and of the weight dropped from it.
+        """The certificate of the grid in its principal directions, including the weight dropped.
 
-        The part of gaps outside of the frame counts as one more axis, with a single node at 0.
+        The part of gaps outside of these directions counts as one more axis, with a single node at
+        0.
         """
         assert isinstance(self._kernel, Gaussian)
         framed, axes, nodes = self._framed, self._framed.axes, self._framed.rule.nodes
@@ -274,7 +277,7 @@ class FramedGrid(FourierMap):
 
 
 def polishing_start(d: int, p: int) -> FourierMap:
-    """The best start for nodes that are polished, as measured by benchmarks/accuracy.py."""
+    """The best start for polishing nodes, as measured by benchmarks/accuracy.py."""
     if d <= 5:
         return FramedGrid(n_components=p)
     if d <= 40:

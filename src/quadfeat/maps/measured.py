@@ -22,13 +22,14 @@ from ..numerics.blas import on_one_thread
 from .coordinates import Coordinates
 from .pair_errors import Pairs, pair_errors
 
-_MOST_PAIRS = 10**8  # of which each takes about 40 bytes
+_MOST_PAIRS = 10**8  # each takes about 40 bytes
 
 
 class Measured(ABC):
-    """`certificate` and `error` of a map; what is proven of it is in `_certify`.
+    """`certificate` and `error` of a map; subclasses prove their bound in `_certify`.
 
-    A base class of `FeatureMap`, which has the attributes and methods that are only declared here.
+    A base class of `FeatureMap`, which defines the attributes and methods that are only declared
+    here.
     """
 
     kernel_: Any
@@ -65,7 +66,7 @@ class Measured(ABC):
         Raises
         ------
         ValueError
-            Where nothing below k(0) can be proven; `error` gives an estimate.
+            If no bound below k(0) can be proven; `error` gives an estimate.
         """
         check_is_fitted(self)
         if X is None:
@@ -101,16 +102,16 @@ class Measured(ABC):
     ) -> Estimate:
         """An estimate of |k - k~| / k(0) from random pairs; give rows that `fit` did not see.
 
-        RMS, quantiles and the largest error, each with an upper limit that holds with
-        `confidence` for the population that the answer names: pairs of new rows if there are at
-        least twice as many rows as pairs, else pairs of these rows.
+        RMS, quantiles and the largest error, each with an upper limit that holds with `confidence`
+        for the population that the result names: pairs of new rows if there are at least twice as
+        many rows as pairs, else pairs of these rows.
 
         Limits of quantiles are order statistics. The limit of the RMS also needs a proven bound of
-        every error in the population, which the answer gives as `bound`. For pairs of these rows
-        that is a certificate or a residual, often as small as the errors. New rows may be far
-        from all of these: for them it is 1 for expansions, 1 + sum |weights| / k(0) for Fourier
-        maps, which is 2 where no weight is negative, and infinite for a user's own map. So the
-        RMS of n pairs of new rows is never limited to less than 2.9 bound / sqrt(n) at 95%.
+        every error in the population, which the result has as `bound`. For pairs of these rows it
+        is a certificate or a residual, often as small as the errors. New rows may be far from all
+        of these: for them it is 1 for expansions, 1 + sum |weights| / k(0) for Fourier maps (2 if
+        no weight is negative), and infinite for a user-defined map. So the limit of the RMS of n
+        pairs of new rows is at least 2.9 bound / sqrt(n) at 95%.
 
         Parameters
         ----------

@@ -14,7 +14,7 @@ _BLOCK_NUMBERS = 2**22  # of features at a time: 32 MB for each row of the pairs
 
 
 class Pairs(NamedTuple):
-    """Pairs X[left[i]], Y[right[i]], and the population that they were drawn from."""
+    """Pairs X[left[i]], Y[right[i]], and the population they were drawn from."""
 
     X: Floats
     Y: Floats
@@ -36,7 +36,7 @@ class Pairs(NamedTuple):
 
     @property
     def of_new_rows(self) -> bool:
-        """Whether they stand for pairs of any rows, not of these alone."""
+        """Whether they represent pairs of new rows too, not only of these rows."""
         return self.population == estimate.NEW_ROWS
 
 

@@ -1,4 +1,4 @@
-"""Fourier maps of random and quasi-random nodes, with which the grids are compared."""
+"""Fourier maps of random and quasi-random nodes, as a comparison for the grids."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ class RandomFourier(_Randomized):
 class OrthogonalFourier(_Randomized):
     """Random features along orthogonal directions, for rotation-invariant kernels.
 
-    Less error than `RandomFourier` from a dozen axes on (Yu et al., 2016). `structured=True`
-    makes the directions from Hadamard matrices in O(n log d), from 16 axes on.
+    The error is smaller than that of `RandomFourier` from a dozen axes on (Yu et al., 2016).
+    `structured=True` draws the directions from Hadamard matrices in O(n log d), from 16 axes on.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class OrthogonalFourier(_Randomized):
 class QuasiRandomFourier(_Randomized):
     """Features at a scrambled Sobol or Halton sequence of the spectrum, for every kernel.
 
-    Less error than `RandomFourier` in few dimensions (Yang et al., 2014).
+    The error is smaller than that of `RandomFourier` in few dimensions (Yang et al., 2014).
 
     Parameters
     ----------
@@ -181,8 +181,8 @@ class SphericalRadial(_Randomized):
 
     Munkhoeva et al. (2018). Strong for small widths in few dimensions.
 
-    A block takes 2 (d + 1) columns; an incomplete last block is weighted up, and the zero node,
-    where it has weight, takes one column.
+    A block takes 2 (d + 1) columns; an incomplete last block gets larger weights, and the zero
+    node, if it has weight, takes one column.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ class SphericalRadial(_Randomized):
                 f"two columns, and a pair and the zero node take three; give at least "
                 f"{4 * n_groups}, or use RandomFourier"
             )
-        return (budget - 1) // 2  # one column is the zero node's
+        return (budget - 1) // 2  # one column is for the zero node
 
     def _draw(self) -> Draw:
         return randomized.spherical_radial

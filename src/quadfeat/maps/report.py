@@ -16,7 +16,7 @@ class Trial:
 
     Attributes
     ----------
-    name : str, as written to make the map
+    name : str, the call that constructs the map
     columns : int
     rms : float, RMS error of all pairs
     max : float, largest error of all pairs
@@ -34,7 +34,7 @@ class Trial:
     typical: float = np.nan
 
     def is_behind(self, other: Trial, times: float) -> bool:
-        """Whether this has at least `times` the RMS, typical and largest error of another."""
+        """Whether RMS, typical and largest error are at least `times` those of another."""
         errors = ((trial.rms, trial.typical, trial.max) for trial in (self, other))
         return all(mine >= times * theirs for mine, theirs in zip(*errors, strict=True))
 
@@ -107,8 +107,8 @@ class Report:
         )
 
 
-CLOSE = 1.2  # times the least error, within which the cheapest map wins
-_CLEARLY = 0.9  # costs and errors are estimates: less than this share of another is clearly less
+CLOSE = 1.2  # the cheapest map within so many times the least error wins
+_CLEARLY = 0.9  # costs and errors are estimates: below this share of another is clearly less
 
 
 def refused(name: str, why: str) -> Trial:
@@ -117,9 +117,9 @@ def refused(name: str, why: str) -> Trial:
 
 
 def choose(trials: list[Trial], criterion: str, rows: str, data_dependent: set[str]) -> Report:
-    """The least error; or a cheaper or data-independent map that errs about as little.
+    """The trial of least error, or a cheaper or data-independent one with about the same error.
 
-    Maps that depend on the data may be fitted to the wrong rows where tails are heavy.
+    Maps that depend on the data may be fitted to the wrong rows if tails are heavy.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def choose(trials: list[Trial], criterion: str, rows: str, data_dependent: set[s
     if best.name in data_dependent and steady:
         chosen = min(steady, key=error)
         reason = (
-            f"{chosen.name} learns nothing of the rows and has about the least {kind} "
+            f"{chosen.name} does not depend on the data and has about the least {kind} "
             f"({best.name}) on rows {rows}"
         )
         return Report(tuple(trials), chosen.name, reason)

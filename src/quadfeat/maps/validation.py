@@ -21,7 +21,7 @@ _VALIDATION_ROWS = 1000  # at most
 
 @dataclass(frozen=True, eq=False)
 class ValidationRows:
-    """Rows, the weights of their pairs and of pairs of typical rows, and the exact kernel."""
+    """Validation rows, the weights of all pairs and of typical pairs, and the exact kernel."""
 
     rows: Matrix
     pairs: Floats
@@ -31,7 +31,7 @@ class ValidationRows:
 
     @classmethod
     def of(cls, kernel: Kernel, rows: Matrix, weights: Floats, typical: Mask) -> ValidationRows:
-        """Pairs weigh the product of their rows' weights; a row is not paired with itself."""
+        """A pair's weight is the product of its rows' weights; no row is paired with itself."""
 
         def pairs(weights: Floats) -> Floats:
             product = np.multiply.outer(weights, weights)
@@ -51,8 +51,8 @@ class ValidationRows:
     def errors(self, approximate: Matrix) -> tuple[float, float, float]:
         """RMS and largest error of all pairs, and RMS of typical pairs, relative to k(0).
 
-        `approximate`, the kernel of these rows as a map sees it, is overwritten where it is in
-        double precision: fresh memory takes longer than the arithmetic.
+        `approximate`, a map's approximate kernel of these rows, is overwritten if it is in double
+        precision: allocating memory takes longer than the arithmetic.
         """
         double = approximate.dtype == np.float64
         error = np.subtract(approximate, self.exact, out=approximate if double else None)
@@ -72,7 +72,7 @@ class Split:
     Parameters
     ----------
     X : (n, d)
-    held_out : validation rows; none where X has fewer than 20 rows
+    held_out : validation rows; none if X has fewer than 20 rows
     weights : how many rows of X each validation row represents
     row_weights : (n,), how many rows each training row represents; 0 for validation rows
     typical : (n,), which rows are not among the outermost 1%
@@ -96,7 +96,7 @@ class Split:
 
     @property
     def any_held_out(self) -> bool:
-        """Whether validation rows are other rows than the training rows."""
+        """Whether validation rows differ from the training rows."""
         return len(self.held_out) > 0
 
     def training(self, count: int) -> Matrix:
@@ -104,14 +104,14 @@ class Split:
         return self.X[np.sort(self.order[:count])]
 
     def validation(self, kernel: Kernel) -> ValidationRows:
-        """The rows held out, or all rows where there are too few."""
+        """The rows held out, or all rows if there are too few."""
         rows = self.held_out if self.any_held_out else np.arange(len(self.X))
         return ValidationRows.of(kernel, self.X[rows], self.weights, self.typical[rows])
 
     def again(self, size: int, most: int, rng: np.random.Generator) -> tuple[Indices, Indices]:
         """A smaller split: `size` typical validation rows, and at most `most` of all others.
 
-        The outermost rows are all for training. The validation rows are a plain sample of the
+        The outermost rows are all used for training. The validation rows are a plain sample of the
         typical ones, by weight: with any other sample, errors would be underestimated.
         """
         inner = self.typical[self.held_out]
@@ -137,7 +137,7 @@ def try_candidate(
             candidate._fit_validated(training)
         approximate = candidate._approximate_gram(validation.rows, validation.rows)
     except ValueError as refusal:
-        # Every map has refusals of its own (kernel, width, memory); the report shows their text.
+        # A map may refuse a kernel, a width or an amount of memory; the report shows its message.
         return refused(name, str(refusal))
     rms, largest, typical = validation.errors(approximate)
     cost = cost_per_row(candidate)
@@ -147,10 +147,10 @@ def try_candidate(
 def split_rows(distance: Floats, rng: np.random.Generator) -> tuple[Indices, Floats, Floats]:
     """Validation rows, their weights, and the weights of all rows for training.
 
-    In heavy-tailed data the few outermost rows decide the error of all pairs, and a plain sample
-    may hold none of them: the outermost half percent and five percent by `distance`, (n,), are
-    sampled more densely, with smaller weights. Training rows of a stratum weigh more the more of
-    it is held out; validation rows weigh 0 there.
+    In heavy-tailed data the few outermost rows dominate the error of all pairs, and a plain sample
+    may contain none of them: so the outermost half percent and five percent by `distance`, (n,),
+    are sampled more densely, with smaller weights. The more of a stratum is held out, the more its
+    training rows weigh; validation rows have weight 0 there.
     """
     n = len(distance)
     row_weights = np.ones(n)
@@ -171,7 +171,7 @@ def split_rows(distance: Floats, rng: np.random.Generator) -> tuple[Indices, Flo
 
 
 def weighted_order(weights: Floats, rng: np.random.Generator) -> Indices:
-    """Rows of positive weight in an order whose first ones are a sample by weight.
+    """Rows of positive weight, ordered so that the first ones are a sample by weight.
 
     Rows are sorted by exponential times at the rate of their weights (Efraimidis and Spirakis,
     2006).

@@ -37,27 +37,28 @@ from .cluster import lazily, open_stream
 from .effects import ExplainedModel
 from .encoding import EncodedModel
 from .facts import ModelFacts
-from .kernel_learning import Sample, choose_kernel, choose_width
+from .kernel_learning import choose_kernel, choose_width
 from .map_choice import choose_map
 from .parameters import DTYPES as DTYPES
 from .parameters import ROWS, check_parameters
 from .ridge import RidgeFit, Score, fit_ridge, ridge_sums
 from .ridge_sums import NormalSums, narrowed
+from .sample import Sample
 from .stream import Encode, Rows, Stream
 from .tuning import Tuning, with_rows
 
-MEAN_ROWS = 2000  # of the sample, to centre targets by
-LEFT_OUT_FEATURES = 2**22  # n p up to which a regressor leaves every row out in turn
-_TUNING_ROWS = 10_000  # of the sample, to choose a kernel on
-_SAMPLE_WORK = 5e11  # multiply-adds to leave rows of the sample out in turn
+MEAN_ROWS = 2000  # rows of the sample for the mean of the targets
+LEFT_OUT_FEATURES = 2**22  # a regressor computes leave-one-out errors of all rows up to this n p
+_TUNING_ROWS = 10_000  # rows of the sample to choose a kernel on
+_SAMPLE_WORK = 5e11  # multiply-adds for leave-one-out errors of the sample
 _PREDICTED = 2**25  # bytes of features at a time when predicting
 
 
 class KernelModel(ModelFacts, EncodedModel, ExplainedModel, BaseEstimator):
     """The base of both models: data in, the map, the ridge fit, checkpoints.
 
-    `fit` and `partial_fit` both run `_fit`. A subclass says how targets are encoded and what is
-    learned from a fitted ridge system.
+    `fit` and `partial_fit` both run `_fit`. A subclass defines the encoding of targets and what to
+    do with a fitted ridge system.
     """
 
     features: FeatureMap | None
@@ -74,8 +75,8 @@ class KernelModel(ModelFacts, EncodedModel, ExplainedModel, BaseEstimator):
     tuning_: Tuning
     n_features_in_: int
     _sums: NormalSums  # of the batches of partial_fit
-    _seen: RowSample  # of the same batches; files of version 0.1.0 have none
-    _target_rules: ClassVar[dict[str, Any]] = {}  # what scikit-learn checks of y
+    _seen: RowSample  # sample of the same batches; missing in files of version 0.1.0
+    _target_rules: ClassVar[dict[str, Any]] = {}  # scikit-learn's checks of y
     _learns_labels: ClassVar[bool]
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -92,7 +93,7 @@ class KernelModel(ModelFacts, EncodedModel, ExplainedModel, BaseEstimator):
     ) -> Checkpoint:
         """`fit`, or `partial_fit` if `batch`; returns the checkpoint, which the caller removes.
 
-        `classes` are the labels given to the first `partial_fit`, None to take those of y.
+        `classes` are the labels given to the first `partial_fit`; None takes those of y.
         """
         self._check()
         first = not (batch and hasattr(self, "_sums"))
@@ -118,12 +119,12 @@ class KernelModel(ModelFacts, EncodedModel, ExplainedModel, BaseEstimator):
 
     @abstractmethod
     def _begin(self, summary: Summary, classes: Any) -> None:
-        """Set what the sample decides: the map, classes, the centre of the targets."""
+        """Set what depends on the sample: the map, classes, the centre of the targets."""
 
     def _fit_rows(
         self, data: AnySource, summary: Summary, checkpoint: Checkpoint, *, batch: bool
     ) -> None:
-        """Fit the coefficients; here those of a ridge regression."""
+        """Fit the coefficients; here by ridge regression."""
         sums = self._summed(data, summary, checkpoint)
         if batch:
             summary = self._with_batches(sums, summary)
@@ -169,7 +170,7 @@ class KernelModel(ModelFacts, EncodedModel, ExplainedModel, BaseEstimator):
                 f"from targets"
             )
         for name, values in (("X", X), ("y", y), ("sample_weight", sample_weight)):
-            check_plain(name, values, dates=True)  # scikit-learn has the message for dates
+            check_plain(name, values, dates=True)  # scikit-learn reports dates
         X, y = validated(self, X, y, **ROWS, reset=reset, **self._target_rules)
         if sample_weight is not None:
             with naming("sample_weight"):
@@ -182,7 +183,7 @@ class KernelModel(ModelFacts, EncodedModel, ExplainedModel, BaseEstimator):
         return y
 
     def _columns(self) -> dict[str, Any]:
-        """Arguments of `source` that describe the columns of the fit."""
+        """Arguments of `source` with the columns of the fit."""
         names = getattr(self, "feature_names_in_", None)
         return {
             "columns": self.n_features_in_ if names is None else list(names),
@@ -197,8 +198,8 @@ class KernelModel(ModelFacts, EncodedModel, ExplainedModel, BaseEstimator):
             return Checkpoint.none()
         if data.on_workers:
             raise ValueError(
-                "checkpoint is for fits on one machine; on a cluster the scheduler makes lost sums "
-                "again, so leave checkpoint=None"
+                "checkpoint is for fits on one machine; on a cluster the scheduler recomputes "
+                "lost sums, so leave checkpoint=None"
             )
         ignored = ("checkpoint", "checkpoint_interval", "verbose")
         chosen = {k: v for k, v in self.get_params(deep=True).items() if k not in ignored}
@@ -222,10 +223,10 @@ class KernelModel(ModelFacts, EncodedModel, ExplainedModel, BaseEstimator):
 
     # --- the map ----------------------------------------------------------------------------------
     def _fit_map(self, summary: Summary) -> None:
-        """Fit the map on the sample; choose or learn its kernel where that is open."""
+        """Fit the map on the sample; choose or learn its kernel if it is not fixed."""
         self.tuning_ = Tuning()
         if summary.n_rows == 1 and isinstance(self.alpha, str):
-            raise ValueError("1 sample is too few to choose alpha by; give alpha a number")
+            raise ValueError("1 sample is too few to choose alpha; give alpha a number")
         features = _seeded(self.features)
         rows = self._weighted(summary.drawn).X
         dtype = self._precision(rows)
@@ -233,7 +234,7 @@ class KernelModel(ModelFacts, EncodedModel, ExplainedModel, BaseEstimator):
         distinct = moved(distinct_rows(rows), origin, dtype)
         if len(distinct) > 1 and not (distinct != distinct[0]).any():
             raise ValueError(
-                f"the rows of X differ by less than {dtype} can tell; standardise X, or give it "
+                f"the rows of X differ by less than {dtype} resolves; standardise X, or give it "
                 f"as float64"
             )
         learns = getattr(features.kernel, "learns", features.kernel is None) and len(distinct) > 1
@@ -243,7 +244,7 @@ class KernelModel(ModelFacts, EncodedModel, ExplainedModel, BaseEstimator):
         if learns or widths:
             sample = self._choice_sample(summary, origin, dtype)
         if learns:
-            every = isinstance(features, KernelFeatures)  # others are best at Gaussian kernels
+            every = isinstance(features, KernelFeatures)  # others work best with Gaussians
             kernel, tried = choose_kernel(features, sample, all_families=every)
             features.set_params(kernel=kernel)
             self.tuning_ += tried
@@ -260,7 +261,7 @@ class KernelModel(ModelFacts, EncodedModel, ExplainedModel, BaseEstimator):
         self.n_features_in_ = self._n_input_columns(distinct.shape[1])
 
     def _choice_sample(self, summary: Summary, origin: Any, dtype: Any) -> Sample:
-        """The rows by which kernel and columns are chosen."""
+        """The rows used to choose kernel and width."""
         drawn = self._weighted(summary.some(_TUNING_ROWS).drawn)
         y, weight = self._encoded(Block(drawn.X, drawn.y, drawn.weight))
         counts = is_table_of_counts(drawn.X, drawn.weight)
@@ -278,7 +279,7 @@ class KernelModel(ModelFacts, EncodedModel, ExplainedModel, BaseEstimator):
         """Targets (numbers less their centre, or codes of classes) and weights of a block."""
 
     def _ridge_targets(self, y: Any) -> Floats:
-        """Encoded targets as those of a ridge regression, (n, t)."""
+        """Encoded targets as targets of a ridge regression, (n, t)."""
         return y
 
     def _encoded_for_ridge(self, block: Block) -> tuple[Any, Any]:
@@ -297,17 +298,17 @@ class KernelModel(ModelFacts, EncodedModel, ExplainedModel, BaseEstimator):
         return None
 
     def _score(self, sample: Rows) -> Score | None:
-        """The score by which a penalty is chosen; None for the squared error."""
+        """The score that chooses the penalty; None for the squared error."""
         return None
 
     def _n_left_out(self, p: int) -> int:
-        """How many rows of p features are left out in turn; some seconds of work at most."""
+        """The number of rows of p features for leave-one-out errors, for some seconds of work."""
         return int(np.clip(_SAMPLE_WORK / p**2, 500, 5000))
 
     def _sample(self, summary: Summary) -> Rows:
-        """Features of the sampled rows, few enough to be left out in turn.
+        """Features of the sampled rows, few enough for leave-one-out errors.
 
-        All rows, if there are few: the error by which a penalty is chosen is then exact.
+        All rows if there are few: the leave-one-out error is then exact.
         """
         p = self.features_.n_columns_
         summary = summary.some(self._n_left_out(p))
@@ -323,9 +324,9 @@ class KernelModel(ModelFacts, EncodedModel, ExplainedModel, BaseEstimator):
     def _with_batches(self, sums: NormalSums, summary: Summary) -> Summary:
         """Add the earlier batches to the sums of a new one; the summary of all batches.
 
-        The sample of one batch represents its own rows only, and does not know of copies in other
-        batches. `_sums` and `_seen` are not changed, so that a batch which cannot be solved with
-        them is not kept.
+        The sample of a batch represents only the rows of this batch, and misses copies in other
+        batches. `_sums` and `_seen` do not change, so a batch whose system cannot be solved is not
+        kept.
         """
         limit = self._n_left_out(self.features_.n_columns_)
         if not hasattr(self, "_sums"):
@@ -399,7 +400,7 @@ class KernelModel(ModelFacts, EncodedModel, ExplainedModel, BaseEstimator):
     def restored(self) -> None:
         """Check the attributes of a saved file; a ValueError if they do not fit together."""
         self._check()
-        self.tuning_ = Tuning(self.tuning_)  # a file has a plain list
+        self.tuning_ = Tuning(self.tuning_)  # a file holds a plain list
         require(hasattr(self.features_, "n_features_in_"), "the map is not fitted")
         d, p = self.features_.n_features_in_, self.features_.n_columns_
         given = self._n_input_columns(d)

@@ -9,7 +9,7 @@ from .._typing import Floats
 from .losses import Codes
 
 _STEPS = 100
-_PRIOR = 0.5  # weight of a prior for slope 0: few rows without a mistake do not prove certainty
+_PRIOR = 0.5  # weight of a prior for slope 0: a few correct rows do not prove certainty
 
 
 def probabilities(scores: Floats, slope: float) -> Floats:
@@ -36,7 +36,7 @@ def fit_slope(scores: Floats, codes: Codes, weight: Floats, n: float) -> float:
     ----------
     scores : (n, t)
     codes : (n,)
-    weight : (n,), of which only ratios matter
+    weight : (n,), only ratios matter
     n : float, effective number of rows
     """
     f = _per_class(scores)

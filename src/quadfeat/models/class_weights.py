@@ -13,7 +13,7 @@ from ..data.summary import Summary
 
 
 def class_factors(class_weight: Any, classes: Any, summary: Summary) -> Floats | None:
-    """The factor of the row weights of each class, (n_classes,); None for no factors."""
+    """The factor of the row weights of each class, (n_classes,), or None."""
     if class_weight is None:
         return None
     if isinstance(class_weight, str):

@@ -39,7 +39,7 @@ from .wide import WideModel
 
 _SOLVERS = ("auto", "products", "iterative")
 _LOSSES = ("ridge", "squared_hinge", "logistic")
-_SMALL_WORK = 1e7  # multiply-adds per pass up to which a descent runs down to rounding
+_SMALL_WORK = 1e7  # multiply-adds per pass up to which a descent runs until rounding stops it
 
 
 def _has_batches(model: Any) -> bool:
@@ -71,25 +71,25 @@ class KernelClassifier(ClassifierMixin, ScoreBands, KernelModel, WideModel):
         As for `KernelRegressor`.
     loss : "auto", "ridge", "squared_hinge" or "logistic"
         "auto": ridge or logistic, whichever has the lower log loss on a fifth of a sample of up to
-        5000 rows (each fifth of fewer than 1000); within 1% ridge, or logistic if there are more
-        rows. Ridge without a comparison for fewer than 250 rows, for long fits (n rows, p > 4096
-        columns of features or n p > 2^26 = 6.7e7, or t scores and n p t > 2^30 = 1.1e9), in
-        `partial_fit`, for long iterators, Dask collections and several alphas; logistic if a rank
-        is given. `tuning_` says which.
-        "ridge": least squares on -1 and +1, one class against the rest, in closed form.
-        "squared_hinge": the linear SVM, one class against the rest. "logistic": multinomial.
-        The last two take some tens of passes of L-BFGS; features of up to a gigabyte are cached
-        between them. If "auto" takes logistic, large fits stop earlier (a relative 1e-4 above the
-        minimum, by an estimate), which changes neither errors nor log loss.
+        5000 rows (five-fold cross-validation below 1000 rows). If they differ by less than 1%:
+        ridge if the sample has all rows, else logistic. Ridge without a comparison for fewer than
+        250 rows, for long fits (n rows, p > 4096 columns of features or n p > 2^26 = 6.7e7, or t
+        scores and n p t > 2^30 = 1.1e9), in `partial_fit`, for long iterators, Dask collections and
+        several alphas; logistic if a rank is given. `tuning_` has the reason. "ridge": least
+        squares on -1 and +1, one class against the rest, in closed form. "squared_hinge": the
+        linear SVM, one class against the rest. "logistic": multinomial. The last two take some tens
+        of passes of L-BFGS; features of up to a gigabyte are cached between them. If "auto" takes
+        logistic, large fits stop earlier (an estimated 1e-4 above the minimum, relative), which
+        changes neither errors nor log loss.
     rank : int or None
-        With "logistic", which is then what "auto" takes: the weight matrix is U V' of this rank,
-        for many classes. The penalty is still alpha / 2 |U V'|^2.
+        For many classes: the weight matrix is U V' of this rank. Needs "logistic", which "auto"
+        then takes. The penalty is still alpha / 2 |U V'|^2.
     alpha : float, sequence of floats (loss "ridge" or "auto"), or "auto"
         Ridge minimises sum w (y - f)^2 + alpha |v|^2, the others sum w loss + alpha / 2 |v|^2
-        (alpha = 1 / C). "auto" takes the lowest log loss: for ridge the leave-one-out loss of a
-        sample, for the others that of validation rows of a sample.
+        (alpha = 1 / C). "auto" takes the alpha with the lowest log loss: for ridge leave-one-out on
+        a sample, for the others on validation rows of a sample.
     solver : "auto", "products" or "iterative", of the loss "ridge"
-        As for `KernelRegressor`; alpha is judged by the log loss of held-out rows.
+        As for `KernelRegressor`; alpha is chosen by the log loss of held-out rows.
     class_weight : dict, "balanced" or None
     fit_intercept : bool
     dtype : "float32", "float64" or None
@@ -110,8 +110,8 @@ class KernelClassifier(ClassifierMixin, ScoreBands, KernelModel, WideModel):
     alpha_ : float, the penalty, given or chosen
     loss_ : "ridge", "squared_hinge" or "logistic", the loss, given or chosen
     tuning_ : list of Tried, which prints as a table
-        Each kernel, loss and alpha that was tried, as for
-        `KernelRegressor`; of the loss "auto", the alphas of the chosen loss.
+        Each kernel, loss and alpha that was tried, as for `KernelRegressor`; with the loss "auto"
+        the alphas of the chosen loss.
     solver_ : str, "products" or "iterative", only if `loss_` is "ridge"
     n_passes_ : int, passes over the data of L-BFGS, or of the solver "iterative"
     feature_importances_ : array (n_features_in_,), as for `KernelRegressor`, of the scores
@@ -196,8 +196,8 @@ class KernelClassifier(ClassifierMixin, ScoreBands, KernelModel, WideModel):
             self.loss_ = self.loss
         require(self.loss_ in _LOSSES, "the loss is unknown")
         if self.loss_ == "ridge":
-            self.__dict__.setdefault("solver_", "products")  # is stored of other solvers only
-        require(self.loss in ("auto", self.loss_), "the loss is not the one that was asked for")
+            self.__dict__.setdefault("solver_", "products")  # files store it for other solvers only
+        require(self.loss in ("auto", self.loss_), "the loss is not the requested one")
         require(self.loss_ != "ridge" or hasattr(self, "_slope"), "the calibration is missing")
         if hasattr(self, "_posterior"):
             fits = (
@@ -229,7 +229,7 @@ class KernelClassifier(ClassifierMixin, ScoreBands, KernelModel, WideModel):
     def _fit_rows(
         self, data: AnySource, summary: Summary, checkpoint: Checkpoint, *, batch: bool
     ) -> None:
-        for name in ("_slope", "n_passes_", "solver_"):  # of an earlier fit, maybe of another loss
+        for name in ("_slope", "n_passes_", "solver_"):  # from an earlier fit
             self.__dict__.pop(name, None)
         self._forget_posterior()
         alpha, rows = self._set_loss(data, summary, batch=batch)
@@ -266,9 +266,7 @@ class KernelClassifier(ClassifierMixin, ScoreBands, KernelModel, WideModel):
     def _set_loss(
         self, data: AnySource, summary: Summary, *, batch: bool
     ) -> tuple[Any, Sequence[Tried]]:
-        """Set `loss_`; the alpha of a loss with passes, "auto" if it is not known yet, and its rows
-        of `tuning_`.
-        """
+        """Set `loss_`; returns the alpha of an iterative loss, or "auto", and its `tuning_`."""
         if self.loss != "auto":
             self.loss_ = self.loss
             return self.alpha, ()
@@ -312,7 +310,7 @@ class KernelClassifier(ClassifierMixin, ScoreBands, KernelModel, WideModel):
         return alpha, alphas
 
     def _tolerance(self, summary: Summary) -> float:
-        """As close to the minimum as the precision allows; for small problems down to rounding.
+        """The tolerance of the descent: what the precision allows; rounding for small problems.
 
         Larger problems of loss="auto" stop when errors and log loss no longer change.
         """
@@ -333,7 +331,8 @@ class KernelClassifier(ClassifierMixin, ScoreBands, KernelModel, WideModel):
         ----------
         X : array, CSR matrix or DataFrame (n, d)
         y : (n,) labels
-        classes : all labels of all batches, given with the first; by default the labels in it
+        classes : the labels of all batches, given with the first; by default the labels of the
+            first
         sample_weight : (n,) or None
         """
         self._fit(X, y, sample_weight, batch=True, classes=classes)
@@ -385,8 +384,8 @@ class KernelClassifier(ClassifierMixin, ScoreBands, KernelModel, WideModel):
         return np.cumsum(np.append(False, drawn.keys[1:] != drawn.keys[:-1]))
 
     def _score(self, sample: Rows) -> Score:
-        # The squared error wants scores of -1 or +1, the accuracy only that classes are told apart,
-        # so the squared error chooses a larger penalty (benchmarks/training.py, MNIST).
+        # The squared error wants scores of -1 or +1, while the accuracy only needs to separate the
+        # classes, so the squared error chooses a larger penalty (benchmarks/training.py, MNIST).
         mass, n = sample.mass, _n_effective(sample)
         return lambda left_out: log_loss(left_out, sample.y, mass, n)
 
@@ -428,7 +427,7 @@ class KernelClassifier(ClassifierMixin, ScoreBands, KernelModel, WideModel):
 
     @property
     def slope(self) -> float | None:
-        """What scores are multiplied by before the softmax of `predict_proba`; None without one."""
+        """The factor of scores before the softmax of `predict_proba`; None without a softmax."""
         check_is_fitted(self)
         if self.loss_ == "squared_hinge":
             return None

@@ -3,8 +3,8 @@
 A fit first summarises the data: lengths and labels of partitions and a sample of rows are sent to
 the client, which fits the map and sends it to the workers. Each worker adds its partitions to
 partial sums, which are merged in pairs by a tree that depends only on the order of the partitions.
-So the result does not depend on the number of workers, on which worker did what, or on workers
-that died.
+So the result does not depend on the number of workers, on how work was divided, or on workers that
+died.
 
 Works with every Dask scheduler: a `dask.distributed` client if there is one, else threads; and
 with every engine that can map a function over partitions (`data.partitioned.MappedRows`).
@@ -37,14 +37,14 @@ def open_stream(
     n_rows: int | None,
     keep: bool,
 ) -> Stream:
-    """The features of any source; parameters as of `FeatureStream`, which a cluster ignores."""
+    """The features of any source; a cluster ignores the further parameters of `FeatureStream`."""
     if data.on_workers:
         return ClusterStream(data, features, encode)
     return FeatureStream(data, features, encode, n_rows=n_rows, keep=keep)
 
 
 class ClusterStream:
-    """The features of partitions, made and summed on the workers; a `Stream`.
+    """The features of partitions, computed and summed on the workers; a `Stream`.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class ClusterStream:
         start: int = 0,
         beside: Arrays = dict,
     ) -> None:
-        """Add all rows of the collection to the sums; the scheduler takes the checkpoint's role."""
+        """Add all rows of the collection to the sums; the scheduler replaces the checkpoint."""
         dtype = self._partitions.dtype
         task = _SumsTask(sums.blank(), self._features, self._encode, dtype)
         with steps(LABELS.get(stage, stage), 1):
@@ -123,11 +123,11 @@ class _Part:
 def _mapped(function: Callable[[Any], Any], X: Any, row: Any) -> Any:
     """A function of every partition, as a dask array with the row partitions of X.
 
-    Called on one row first, to know dtype and shape of the result.
+    It is first called on one row, to learn dtype and shape of the result.
     """
     dask, da = importlib.import_module("dask"), importlib.import_module("dask.array")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a plain row has no names
+        warnings.simplefilter("ignore", UserWarning)  # the row has no column names
         like = function(row[None])
     call = dask.delayed(_Part(function, like[:0]), pure=False, traverse=False)
     lengths = getattr(X, "chunks", ([np.nan] * len(delayed(X, None)),))[0]

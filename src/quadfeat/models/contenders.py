@@ -1,4 +1,4 @@
-"""What each family of kernels learns from targets, from simple to flexible."""
+"""The kernels that each family learns from targets, from simple to flexible."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ..learning.scales import learn_scale, learn_scales
 from ..learning.task import Learned, Task
 from ..numerics.blas import share
 
-# Kernels to choose among; products of one-dimensional ones, so that each has grids too.
+# Kernels to choose among; all are products over axes, so that each has grids too.
 FAMILIES = (Gaussian(), Matern(2.5, product=True), Matern(1.5, product=True), Laplacian())
-_MOST_COLUMNS = 128  # beyond which only Gaussian kernels are learned
-_MOST_USEFUL = 32  # columns, at most, that Matern kernels and metrics are learned from
+_MOST_COLUMNS = 128  # with more columns only Gaussian kernels are learned
+_MOST_USEFUL = 32  # most columns for Matern kernels and metrics
 _REFINING_STEPS = 8  # 15 gain another .001 nats per row (california_housing) for twice the time
-_TOLD_APART = 2.0  # gain in likelihood by Schwarz's penalty that tells length scales apart
-# Seconds to learn a scale per column, of the first family and of others, which start from it, and
-# a metric, by those to learn one scale: for the progress bar.
+_TOLD_APART = 2.0  # length scales clearly differ if they gain so many times Schwarz's penalty
+# For the progress bar, relative to the seconds for one scale: the time for a scale per column (of
+# the first family, and of the others, which start from it) and for a metric.
 _FIRST_WORK, _NEXT_WORK, _METRIC_WORK = 3.5, 1.2, 3.0
 
 ONE = "one scale"
@@ -35,7 +35,7 @@ WHOLE_METRIC = "a metric of all columns"
 
 @dataclass(frozen=True, eq=False)
 class Contender:
-    """A kernel that was learned: its family, what was learned, and how many numbers that is."""
+    """A learned kernel: its family, what was learned, and how many numbers that is."""
 
     family: str
     scaling: str
@@ -60,15 +60,15 @@ class Field:
     metric: bool
 
     def families(self, n_columns: int) -> tuple[GammaKernel, ...]:
-        """Kernels to choose among for so many columns."""
+        """The kernels to choose among for this number of columns."""
         if not self.all_families or n_columns > _MOST_COLUMNS:
             return FAMILIES[:1]
         return FAMILIES if n_columns <= _MOST_USEFUL else (FAMILIES[0], FAMILIES[-1])
 
     def works(self, n_columns: int) -> list[float]:
-        """The seconds that each kernel takes to learn, by those of the first: rough estimates.
+        """Rough estimates of the time to learn each kernel, relative to the first.
 
-        As many as are learned at most.
+        One for each kernel that may be learned.
         """
         alone = [1.0] * (len(self.families(n_columns)) - 1)
         if n_columns < 2:
@@ -81,10 +81,10 @@ class Field:
 def contenders(
     field: Field, task: Task, tick: Callable[[], None] = lambda: None
 ) -> list[Contender]:
-    """What each family learns from a task, simple kernels first; `tick` is called after each.
+    """The kernels that each family learns from a task, simple ones first; calls `tick` after each.
 
-    Gaussian kernels tell which columns are useful; the others then learn from these. Where they
-    clearly tell length scales apart, other families with one scale for all are not learned.
+    Gaussian kernels decide which columns are useful; the others then learn from these. If their
+    length scales clearly differ, other families with one scale for all are not learned.
     """
     d = task.n_columns
     first, *others = field.families(d)
@@ -106,7 +106,7 @@ def contenders(
         if field.metric and 1 < useful <= _MOST_USEFUL:
             some = partial(metric, columns=gaussian.useful)
             jobs.append(_Job(first, METRIC, d + useful * (useful - 1) // 2, some))
-        if field.metric and useful < d <= _MOST_USEFUL:  # columns that say little on their own
+        if field.metric and useful < d <= _MOST_USEFUL:  # some columns say little alone
             jobs.append(_Job(first, WHOLE_METRIC, d * (d + 1) // 2, metric))
     learned += _learned(jobs, tick)
     # A stable sort: kernels with one scale first, each kind in the order of families.
@@ -114,7 +114,7 @@ def contenders(
 
 
 class _Job(NamedTuple):
-    """A kernel that is to be learned, and how many numbers that is."""
+    """A kernel to be learned, and how many numbers it learns."""
 
     kind: GammaKernel
     scaling: str
@@ -123,7 +123,7 @@ class _Job(NamedTuple):
 
 
 def _learned(jobs: list[_Job], tick: Callable[[], None]) -> list[Contender]:
-    """What the jobs find; they do not depend on each other, and are shared among threads."""
+    """The results of the jobs, which are independent and run in several threads."""
     found: dict[int, Contender] = {}
 
     def learn(number: int) -> None:
@@ -136,9 +136,9 @@ def _learned(jobs: list[_Job], tick: Callable[[], None]) -> list[Contender]:
 
 
 def refined(contender: Contender, task: Task) -> Contender | None:
-    """The kernel of a contender learned on, from more rows; None if it has one length scale.
+    """The kernel of a contender, refined on more rows; None if it has one length scale.
 
-    Nor for a kernel of many columns, where that takes long.
+    Also None for a kernel of many columns, which would take long.
     """
     start = contender.learned
     if contender.scaling == ONE or start.useful.sum() > _MOST_USEFUL:

@@ -1,4 +1,4 @@
-"""Gradients of fitted models by the rows."""
+"""Gradients of fitted models with respect to the rows."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..maps.base import FeatureMap
 from ..numerics.blas import on_one_thread
 from .ridge_sums import narrowed
 
-_WORK = 2e9  # rows times columns times features times scores, of the gradients for importances
-_IMPORTANCE_ROWS = (16, 500)  # fewest and most
+_WORK = 2e9  # limit of rows x columns x features x scores, for the gradients of importances
+_IMPORTANCE_ROWS = (16, 500)  # fewest and most rows
 
 
 class DifferentiableModel(ABC):
-    """The method of a model that differentiates its scores by the rows."""
+    """The method of a model that differentiates its scores with respect to the rows."""
 
     features_: FeatureMap
     coef_: Floats
@@ -46,11 +46,11 @@ class DifferentiableModel(ABC):
 
     @on_one_thread
     def gradient(self, X: Any) -> Floats:
-        """The gradient by x of what the model computes at every row of X, in closed form.
+        """The gradient of the model with respect to x at every row of X, in closed form.
 
-        Of `predict` for a regressor, of `decision_function` for a classifier. Useful to see which
-        columns matter where; the mean of its outer products shows the directions that matter. Of
-        a table with text, dates or gaps, by the columns that `encoder_` makes.
+        Of `predict` for a regressor, of `decision_function` for a classifier. It shows which
+        columns matter where; the mean of its outer products shows which directions matter. For a
+        table with text, dates or gaps it is with respect to the columns of `encoder_`.
 
         Parameters
         ----------
@@ -85,7 +85,7 @@ class DifferentiableModel(ABC):
         """Set `feature_importances_`, from gradients at some rows of X.
 
         The root mean square of the gradient over rows and scores, times the deviation of the
-        column. A user's map without gradients leaves a model without importances.
+        column. With a user-defined map without gradients a model has no importances.
         """
         self.__dict__.pop("feature_importances_", None)
         W = np.atleast_2d(self.coef_).T

@@ -22,13 +22,13 @@ from .validation import Split
 
 _MAX_PASSES = 1000
 _FACTORED_TOLERANCE = 1e-6  # factors have no unique minimum, so more digits are not worth a pass
-_TRIAL_PASSES = 100  # of a fit that only scores an alpha
+_TRIAL_PASSES = 100  # passes of a fit that only scores an alpha
 _NEARBY = 2.0  # reuse a factor if the penalties differ by less than this ratio
 
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """What is minimised: sum_i w_i loss(y_i, f_i) + alpha / 2 |W|^2.
+    """The objective: sum_i w_i loss(y_i, f_i) + alpha / 2 |W|^2.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ def fit_loss(
 ) -> tuple[Floats, Floats, int]:
     """Minimise a loss over a stream: W (p, t), b (t,) and the number of passes.
 
-    A warning if the passes end before the tolerance is reached, unless the decrease that is left
-    is predicted to be less than the share `enough` of the loss.
+    Warns if the passes end before the tolerance is reached, unless the predicted further decrease
+    is less than the share `enough` of the loss.
 
     The first metric is the inverse of c Z'WZ + alpha I, c the loss's curvature; `curved` saves
     the pass that it takes. With a rank, the full solution is truncated by its singular value
@@ -101,7 +101,7 @@ class Curvature:
     def of_stream(
         cls, stream: Stream, checkpoint: Checkpoint, n_columns: int, *, intercept: bool
     ) -> Curvature:
-        """From one pass over a stream, or from the arrays of a checkpoint."""
+        """The curvature from one pass over a stream, or from the arrays of a checkpoint."""
         lasting = checkpoint.lasting
         if "gram" in lasting:
             gram, mean, weight = lasting["gram"].copy(), lasting["mean"], float(lasting["weight"])
@@ -115,16 +115,16 @@ class Curvature:
 
     @classmethod
     def of_ridge(cls, fit: RidgeFit) -> Curvature:
-        """From a ridge fit of the same rows; overwrites its factor."""
+        """The curvature from a ridge fit of the same rows; overwrites its factor."""
         if fit.cholesky is None:
-            raise ValueError("the fit is of a signed map; other losses need features without signs")
+            raise ValueError("the map has signs; other losses need features without signs")
         return cls(fit.cholesky, fit.system.feature_mean, fit.system.weight)
 
     def metric(self, name: str, n_scores: int, alpha: float) -> _Metric:
         """The approximate inverse for one loss and alpha; valid until the next call.
 
-        If the current factor is of a penalty within a factor of 2, it is reused: a descent does not
-        need the exact inverse, and a factorisation (p^3) is saved.
+        The current factor is reused if its penalty differs by less than 2x: a descent does not need
+        the exact inverse, and this saves a factorisation (p^3).
         """
         c = curvature(name, n_scores)
         if not 1 / _NEARBY <= self._cholesky.alpha * c / alpha <= _NEARBY:
@@ -139,7 +139,7 @@ class _Metric:
         self._cholesky, self._mean, self._mass, self._c = cholesky, mean, c * weight, c
 
     def full(self, weights: Weights) -> Callable[[Floats], Floats]:
-        """The metric of a gradient in W and b."""
+        """The metric for a gradient in W and b."""
 
         def apply(gradient: Floats) -> Floats:
             (W,), b = weights.split(gradient)
@@ -151,7 +151,7 @@ class _Metric:
         return apply
 
     def factored(self, weights: Weights, U: Floats, V: Floats) -> Callable[[Floats], Floats]:
-        """The metric of a gradient in the factors of W and b, taken at U and V."""
+        """The metric for a gradient in the factors of W and b, at U and V."""
         half = self._cholesky.half(U)
         of_u = np.linalg.pinv(V.T @ V)
         of_v = np.linalg.pinv(self._c * (half.T @ half), hermitian=True)
@@ -212,7 +212,7 @@ class _Descent:
 def _validation_loss(
     objective: Objective, split: Split, curved: Curvature, tolerance: float
 ) -> float:
-    """The summed loss of the validation rows, of a fit on the training rows."""
+    """The summed loss on the validation rows of a fit on the training rows."""
     weights, validation = objective.weights, split.validation
     W, b, _ = fit_loss(
         objective,

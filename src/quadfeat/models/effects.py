@@ -24,23 +24,23 @@ from .spline_parts import Splines
 Subset = tuple[int, ...]
 Write = Callable[[Floats], Floats]  # features of dense rows
 
-_BACKGROUND = 4000  # training rows, at most, that effects are centred on
+_BACKGROUND = 4000  # effects are centred on at most so many training rows
 _BLOCK = 2**22  # features, at most, at a time
-_LARGEST = 3  # columns of a subset whose parts are told apart
+_LARGEST = 3  # the parts of subsets of up to so many columns are separated
 
 
 @dataclass(frozen=True, eq=False)
 class EffectsSummary:
-    """What is known of the effects of a model without looking at rows.
+    """The effects of a model in numbers: subsets, names and shares of variance.
 
     Attributes
     ----------
     subsets : tuple of tuples of columns, one per effect; small ones first
     names : tuple of str, their columns by name, such as "age" or "age x bmi"
     intercept : float, or (t,): the mean prediction for training rows
-    shares : (m,), the covariance of each effect with the prediction by the variance of the
-        prediction, over training rows: they add up to 1. Of independent columns these are Sobol
-        indices; of correlated ones they may be negative, where effects cancel each other.
+    shares : (m,), the covariance of each effect with the prediction divided by the variance of the
+        prediction, over training rows: they add up to 1. For independent columns these are Sobol
+        indices; for correlated ones they may be negative, when effects cancel.
     column_shares : (d,), for each column, or each that `encoder_` makes, the sum of the shares of
         all its effects; these (total indices) may add up to more than 1
     """
@@ -59,24 +59,24 @@ class EffectsSummary:
 
 
 class ExplainedModel(DifferentiableModel):
-    """The methods of a model that tell the effects of its columns."""
+    """The methods of a model that compute the effects of its columns."""
 
     features_: FeatureMap
     coef_: Floats
     intercept_: Any
     encoder_: Any
     _background: Floats  # training rows, of a model that has effects
-    _decomposition: Decomposition  # made when it is first asked for; not stored
+    _decomposition: Decomposition  # computed on first use; not stored
 
     @on_one_thread
     def effects(self, X: Any, return_std: bool = False) -> Any:
         """The effect of every subset of columns at the rows of X.
 
-        Of a model whose kernel is a sum over subsets, as `Anova` is: with `effects_.intercept` they
-        add up to `predict` of a regressor, to `decision_function` of a classifier. There is one
-        for each subset of the kernel and each part of it. Each is centred on training rows, and one
-        of two columns holds nothing that functions of either column explain on these rows
-        (functional ANOVA; Hooker, 2007): that is moved to their main effects. So effects of
+        For a model whose kernel is a sum over subsets, such as `Anova`: with `effects_.intercept`
+        they add up to `predict` of a regressor, or to `decision_function` of a classifier. There is
+        one for each subset of the kernel and each part of it. Each is centred on training rows, and
+        an effect of two columns contains nothing that functions of either column explain on these
+        rows (functional ANOVA; Hooker, 2007): that part is moved to the main effects. So effects of
         independent columns do not correlate, and those of correlated columns still have a unique
         meaning.
 
@@ -84,10 +84,10 @@ class ExplainedModel(DifferentiableModel):
         ----------
         X : array, CSR matrix, DataFrame; a path; or blocks
         return_std : bool
-            Also the posterior deviation of every effect; it does not include the noise. Of a
-            classifier it is that of the ridge fit to -1 and 1, or Laplace's approximation for the
-            logistic loss of two classes, averaged over penalties by their likelihood unless `alpha`
-            is given; others have none.
+            Also the posterior standard deviation of every effect, without the noise. For a
+            classifier it comes from the ridge fit to -1 and 1, or from Laplace's approximation for
+            the logistic loss of two classes, averaged over penalties by their likelihood unless
+            `alpha` is given; others have none.
 
         Returns
         -------
@@ -150,7 +150,7 @@ class ExplainedModel(DifferentiableModel):
 
     @on_one_thread
     def effect(self, numbers: Sequence[int], rows: Floats) -> tuple[Floats, Floats | None]:
-        """The sum of some of the effects at dense rows, (n, t), and its deviation; for pictures.
+        """The sum of some effects at dense rows, (n, t), and its standard deviation; for figures.
 
         Parameters
         ----------
@@ -166,9 +166,9 @@ class ExplainedModel(DifferentiableModel):
         return value, None if spread is None else spread(features)
 
     def effect_units(self) -> list[EncodedUnit]:
-        """The columns that effects are of, with categories that have several columns as one unit.
+        """The columns of the effects, with the columns of one category as one unit.
 
-        Of a model without an encoder, each column is one.
+        Without an encoder, each column is a unit.
         """
         check_is_fitted(self)
         if hasattr(self, "encoder_"):
@@ -187,13 +187,13 @@ class ExplainedModel(DifferentiableModel):
     def background(self, X: Any = None) -> Floats:
         """The training rows on which effects are centred, or the rows of X, after their checks.
 
-        Columns without an effect are 0 in training rows.
+        Training rows are 0 in columns without an effect.
         """
         check_is_fitted(self)
         if not hasattr(self, "_background"):
             raise NoEffects(
-                f"effects need a kernel of subsets of columns, of up to {_LARGEST} columns or "
-                f"apart from each other, such as Anova(Gaussian('learned'), subsets='learned'); "
+                f"effects need a kernel over subsets of up to {_LARGEST} columns, or over "
+                f"disjoint subsets, such as Anova(Gaussian('learned'), subsets='learned'); "
                 f"this model has {self.features_.kernel_!r}"
             )
         if X is None:
@@ -210,7 +210,7 @@ class ExplainedModel(DifferentiableModel):
 
     @abstractmethod
     def _effect_deviation(self) -> Callable[[Floats], Floats]:
-        """A function of centred features of an effect, its posterior deviations (n, t)."""
+        """A function from centred features of an effect to its posterior deviations (n, t)."""
 
     def _set_importances(self, X: Matrix) -> None:
         super()._set_importances(X)
@@ -247,13 +247,13 @@ class ExplainedModel(DifferentiableModel):
 
 
 def effect_subsets(features: FeatureMap, d: int) -> list[Subset]:
-    """The subsets that have effects, small ones first; none if they cannot be told apart.
+    """The subsets that have effects, small ones first; none if they cannot be separated.
 
     Subsets of up to three columns, and all parts of them. A larger one has one effect, if it shares
     no column with others.
     """
     kernel = features.kernel_
-    if kernel.mixes_axes or kernel.groups(d)[0].kernel is kernel:  # not one of subsets
+    if kernel.mixes_axes or kernel.groups(d)[0].kernel is kernel:  # not a sum over subsets
         return []
     groups = [tuple(sorted(group.axes.tolist())) for group in kernel.groups(d)]
     small = [group for group in groups if len(group) <= _LARGEST]
@@ -281,11 +281,11 @@ class _Move:
 class Decomposition:
     """The features of a map as a sum of features of effects, which add up exactly.
 
-    A sum over subsets, at rows of which some columns are replaced by those of an anchor, gives by
-    inclusion and exclusion one function per subset that is 0 wherever one of its columns is at the
-    anchor: this holds for every map of such a kernel. Then, from large subsets to small ones, what
-    functions of fewer columns explain on the background rows (least squares on splines) is moved
-    to those. All of it is linear in the features, so it has posterior deviations.
+    Replacing some columns of the rows by those of an anchor gives, by inclusion and exclusion, one
+    function per subset that is 0 wherever one of its columns is at the anchor; this holds for every
+    map of such a kernel. Then, from large subsets to small ones, the part that functions of fewer
+    columns explain on the background rows (least squares on splines) is moved to those. All steps
+    are linear in the features, so effects have posterior deviations.
 
     Parameters
     ----------
@@ -344,7 +344,7 @@ class Decomposition:
         return own
 
     def shares(self, W: Floats) -> Floats:
-        """Covariances of effects with the prediction by its variance, of coefficients (p, t)."""
+        """Covariances of effects with the prediction over its variance, for coefficients (p, t)."""
         values = np.stack([part @ W for part in self.features(self.rows, self.write)])
         total = values.sum(axis=0)
         variance = float((total**2).sum())
@@ -353,7 +353,7 @@ class Decomposition:
 
 def anchored(rows: Floats, subset: Subset, anchor: Floats, write: Write) -> Floats:
     """Features of the function of a subset that is 0 where one of its columns is at the anchor."""
-    whole = len(subset) > _LARGEST  # such a subset is not told from its parts
+    whole = len(subset) > _LARGEST  # such a subset is not separated from its parts
     parts = (
         [(), subset]
         if whole
@@ -372,7 +372,7 @@ def anchored(rows: Floats, subset: Subset, anchor: Floats, write: Write) -> Floa
 def explained(
     rows: Floats, parts: Sequence[Subset], features: Floats
 ) -> list[tuple[Subset, Splines, Floats]]:
-    """What sums of functions of `parts` explain of features (n, p), by least squares on splines."""
+    """The part of features (n, p) that functions of `parts` explain, by splines."""
     splines = [Splines.of(rows, part) for part in parts]
     bases = [each(rows) for each in splines]
     every = np.concatenate(bases, axis=1)

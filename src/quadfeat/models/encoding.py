@@ -1,4 +1,4 @@
-"""Models of tables: a `TableEncoder` that the model keeps makes numbers of text, dates and gaps."""
+"""Models of tables: a `TableEncoder` in the model turns text, dates and gaps into numbers."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ..data.table_source import TableBlocks, are_arrow_blocks
 
 
 class EncodedModel:
-    """What a model does with tables; `encoder_` is there only if the table of the fit needed one.
+    """The encoding of tables; `encoder_` exists only if the table of the fit needed one.
 
-    Tables of numbers without gaps need none: a DataFrame then gives the model of its array.
+    Tables of numbers without gaps need none: a DataFrame gives the same model as its array.
     """
 
     encoder: TableEncoder | None
@@ -29,7 +29,7 @@ class EncodedModel:
     def _encoded_source(self, X: Any, y: Any, sample_weight: Any) -> Source | None:
         """The source of a table that is known to need an encoder; None for all other data.
 
-        Gaps and text in files and streams are found when they are read.
+        Gaps and text in files and streams are detected when they are read.
         """
         known, given = hasattr(self, "encoder_"), self.encoder is not None
         if not (known or given or is_table(X) or is_table_folder(X) or are_arrow_blocks(X)):

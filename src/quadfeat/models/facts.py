@@ -1,4 +1,4 @@
-"""A fitted model in a notebook: what it predicts, with what, and which columns matter."""
+"""A fitted model in a notebook: what it predicts, how, and which columns matter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST = 5  # classes, columns
 
 
 class ModelFacts(WithFacts):
-    """What a fitted model shows before its diagram."""
+    """The facts that a notebook shows above the diagram of a fitted model."""
 
     features_: FeatureMap
     coef_: Any
@@ -54,7 +54,7 @@ class ModelFacts(WithFacts):
         text = f"alpha {number(self.alpha_)}"
         if not tried:
             return text
-        edge = ", at an edge of what was tried" if tried[0].edge else ""
+        edge = ", at an edge of the grid" if tried[0].edge else ""
         return f"{text}, by {tried[0].judge} ({number(tried[0].score)}{edge})"
 
     def _noise_told(self) -> str | None:

@@ -1,4 +1,4 @@
-"""Ridge regression without the gram: a space of vectors grows by a pass over the rows per step."""
+"""Ridge regression without the gram: each step is a pass over the rows that extends a subspace."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ from .tuning import Tried, best, penalties
 Score = Callable[[Floats], float]  # of predictions for the held-out rows; lower is better
 
 _MOST_PASSES = 100
-_NEAR_ROWS, _NEAR_BYTES = 4096, 2**30  # of the preconditioner, at most
-_SPACE = 2**25  # numbers in the vectors of a space; there are three arrays of that size
-_HELD_OUT, _MOST_HELD = 5, 3000  # at most every fifth x of the sample, and about so many
+_NEAR_ROWS, _NEAR_BYTES = 4096, 2**30  # limits of the preconditioner
+_SPACE = 2**25  # numbers in the vectors of the subspace; there are three arrays of that size
+_HELD_OUT, _MOST_HELD = 5, 3000  # at most every fifth x of the sample, and at most about so many
 _FEWEST = 10  # distinct x
 # How far the objective may be above its minimum, as a share of the squared error of held-out rows
-# (or of itself, if that is more): where alpha is chosen, and at the end. On MNIST accuracies do not
-# change below 0.1.
+# (or of the objective, if that is larger): while alpha is chosen, and at the end. On MNIST
+# accuracies do not change below 0.1.
 _CHOICE = 1e-1
 _TOLERANCE = {"float32": 1e-2, "float64": 1e-8}
-# Share of the squares of the targets, of which so much may be left too: rounding allows no less.
+# This share of the squares of the targets may remain too: rounding does not allow less.
 _ROUNDING = {"float32": 1e-6, "float64": 1e-13}
 _BUFFER = 2**25  # bytes of features of held-out rows at a time
 _JUDGE = "held-out rows"
-_TIE = 0.01  # of scores, which some thousand rows cannot tell; larger alphas need fewer steps
+_TIE = 0.01  # scores within this count as equal; larger alphas need fewer steps
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Rows that the choice of alpha is judged by; they are no training rows until it is made.
+    """Validation rows for the choice of alpha; afterwards they become training rows.
 
     Parameters
     ----------
     X : (h, d)
     rows : Rows, their targets and weights, without features
-    keys : sorted, of their x; rows of equal x are held out too
+    keys : sorted keys of their x; all rows with an equal x are held out too
     targets : (h, t), those of a ridge regression
     """
 
@@ -73,11 +73,11 @@ def which_held_out(X: Matrix) -> Any:
 
 
 class RowPreconditioner:
-    """About (Z'Z + s I)^-1 for m rows Z that stand for all rows, by Woodbury's formula.
+    """About (Z'Z + s I)^-1 for m rows Z that represent all rows, by Woodbury's formula.
 
-    What the rows do not span has eigenvalues up to about trace / m; s = alpha + trace / (4 m) lies
-    among them: after 14 steps the error was .003 instead of .28 with s = alpha (MNIST, 1536
-    columns). Of all rows s = alpha. A factor is used again for s within a factor of 2.
+    Directions that the rows do not span have eigenvalues up to about trace / m; s = alpha + trace /
+    (4 m) lies among them: after 14 steps the error was .003 instead of .28 with s = alpha (MNIST,
+    1536 columns). With all rows s = alpha. A factor is reused for s within a factor of 2.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class RowPreconditioner:
 
 @dataclass(frozen=True, eq=False)
 class IterativeFit:
-    """What the iterative solver found.
+    """The result of the iterative solver.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class IterativeFit:
     intercept : (t,)
     alpha : float
     tried : list of Tried
-    left_out : (h, t), predictions for the held-out rows of a fit to all others
+    left_out : (h, t), predictions for the held-out rows by a fit to all others
     n_passes : int
     """
 
@@ -126,11 +126,11 @@ class IterativeFit:
 
 
 class IterativeRidge:
-    """A ridge regression on rows that are read once per step.
+    """A ridge regression that reads the rows once per step.
 
     Parameters
     ----------
-    stream : Stream, of targets (n, t) with the mark of held-out rows beside them
+    stream : Stream, of targets (n, t) and a column that marks held-out rows
     features : FeatureMap, fitted
     held_out : HeldOut
     intercept : bool
@@ -163,13 +163,13 @@ class IterativeRidge:
     def fit(
         self, alpha: Any, sample: SampledRows, score: Score | None, *, every: bool
     ) -> IterativeFit:
-        """Choose alpha on the held-out rows, then solve for all rows from there.
+        """Choose alpha on the held-out rows, then continue with all rows.
 
         Parameters
         ----------
         alpha : float, several, or "auto"
         sample : SampledRows, for the preconditioner
-        score : of predictions for the held-out rows, None for the squared error
+        score : function of predictions for the held-out rows, None for the squared error
         every : bool, whether the sample has all rows
         """
         near = self._preconditioner(sample, every=every)
@@ -179,7 +179,7 @@ class IterativeRidge:
         chosen, tried, left_out = 0, list[Tried](), np.empty(0)
 
         def judge(projected: Projected) -> int:
-            """Score all alphas; what is solved next is the one below the best."""
+            """Score all alphas; the next one to solve is the one below the best."""
             nonlocal chosen, tried, left_out
             solutions = [self._predicted(projected.at(value)) for value in alphas]
             if len(alphas) > 1:
@@ -192,7 +192,8 @@ class IterativeRidge:
                 axis=0,
                 weights=self._held_out.rows.mass,
             )
-            # A smaller alpha needs more steps: the best one may just be the best that is solved.
+            # A smaller alpha needs more steps, so the best one so far may only be the best one
+            # solved.
             return max((chosen if self._space.size else len(alphas) // 2) - 1, 0)
 
         self._solved(self._training, near, alphas, judge, _CHOICE)
@@ -202,9 +203,9 @@ class IterativeRidge:
         if gap > tolerance:
             warnings.warn(
                 f"the iterative solver stopped after {self._n_passes} passes; its objective is "
-                f"above the minimum by about {gap:.2g} of the squared error, and {tolerance:g} was "
-                f"wanted: alpha={value[0]:.3g} is small beside the trace of the gram, "
-                f"{self._whole.scale:.3g}; a larger alpha needs fewer passes",
+                f"above the minimum by about {gap:.2g} of the squared error, more than "
+                f"{tolerance:g}: alpha={value[0]:.3g} is small compared with the trace of the "
+                f"gram, {self._whole.scale:.3g}; a larger alpha needs fewer passes",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -234,7 +235,7 @@ class IterativeRidge:
         choose: Callable[[Projected], int],
         tolerance: float,
     ) -> tuple[Floats, float]:
-        """Extend the space until the chosen alpha is solved: y (k, t), and how far it is off."""
+        """Extend the subspace until the chosen alpha is solved: y (k, t), and its error."""
         energies: list[Floats] = []
         limit = self._n_passes + _MOST_PASSES // 2
         while True:
@@ -258,8 +259,8 @@ class IterativeRidge:
     ) -> float:
         """How far the objective is above its minimum, as a share; the largest over targets.
 
-        The energy r'(G + alpha I)^-1 r of the residual is at most r'r / alpha; it is also what all
-        further steps will gain, which is extrapolated from the last two.
+        The energy r'(G + alpha I)^-1 r of the residual is at most r'r / alpha; it is also the total
+        gain of all further steps, extrapolated from the last two.
         """
         square = system.target_square
         left = np.maximum(square - energies[-1], _ROUNDING[self._dtype.name] * square)
@@ -272,14 +273,14 @@ class IterativeRidge:
         return float((gap / np.where(left > 0, left, 1.0)).max())
 
     def _grown(self, directions: Floats, solution: Floats) -> bool:
-        """Add directions (p, s) to the space by a pass over the rows; False if none is new."""
+        """Add directions (p, s) to the subspace by a pass over the rows; False if none is new."""
         space = self._space
         new = space.outside(directions, self._dtype)
         if not new.shape[1]:
             return False
         kept = 2 * solution.shape[1] + new.shape[1]
         if space.vectors.size + new.size > _SPACE and space.size > kept:
-            # Conjugate gradients go on from the last two solutions; the last vectors help.
+            # Conjugate gradients continue from the last two solutions; the last vectors help.
             last = np.eye(space.size)[:, -new.shape[1] :]
             solutions = space.vectors.T @ np.hstack([solution, self._before])
             space.replace(np.hstack([solutions, last]))
@@ -292,7 +293,7 @@ class IterativeRidge:
         return True
 
     def _predicted(self, y: Floats) -> Floats:
-        """Predictions (h, t) of training rows' equations for the held-out rows."""
+        """Predictions (h, t) for the held-out rows from the equations of the training rows."""
         known, space = self._scores.shape[1], self._space
         if known < space.size:
             vectors, X = space.vectors[:, known:], self._held_out.X

@@ -1,7 +1,7 @@
 """Sums of the iterative solver: right-hand sides, and the gram times vectors; never the gram.
 
-Rows are summed in two groups, training rows and held-out rows, each centred at its own mean, so
-that the equations of the training rows and those of all rows come from the same passes.
+Training rows and held-out rows are summed separately, each centred at its mean, so that the same
+passes give the equations of the training rows and of all rows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _GROUPS = 2  # training rows, held-out rows
 
 @dataclass(frozen=True, eq=False)
 class Marked:
-    """Encodes a block, with a last column of targets that marks held-out rows, by their x.
+    """Encodes a block; the last column of its targets marks held-out rows, found by their x.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Marked:
 
     encode: Callable[[Block], tuple[Any, Any]]
     held_out: Keys
-    _known: dict[bytes, Any] = field(default_factory=dict, repr=False)  # marks of earlier passes
+    _known: dict[bytes, Any] = field(default_factory=dict, repr=False)  # marks from earlier passes
 
     def __call__(self, block: Block) -> tuple[Any, Any]:
         y, weight = self.encode(block)
@@ -58,7 +58,7 @@ class Marked:
 
 
 def _groups(Y: Matrix, weight: Floats | None) -> Iterator[tuple[int, Any, Floats]]:
-    """Number, rows and their weights of each group that a block has."""
+    """Number, rows and weights of each group in a block."""
     held = Y[:, -1] > 0
     weight = np.ones(len(Y)) if weight is None else weight
     if not held.all():
@@ -68,7 +68,7 @@ def _groups(Y: Matrix, weight: Floats | None) -> Iterator[tuple[int, Any, Floats
 
 
 class TargetSums:
-    """Z'WY, the trace of Z'WZ, and what centring needs, of each group.
+    """Z'WY, the trace of Z'WZ, and the sums for centring, of each group.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class TargetSums:
             self.weight[group] += mass.sum()
 
     def blank(self) -> Callable[[], TargetSums]:
-        """A function that returns empty sums of this shape; small, so that it can be sent."""
+        """A function that returns empty sums of this shape; small enough to be sent."""
         return functools.partial(TargetSums, *self.cross.shape[1:])
 
     def merge(self, other: TargetSums) -> None:
@@ -122,7 +122,7 @@ class TargetSums:
 
 
 class ImageSums:
-    """Z'W(Z - mean) V of each group, for vectors V that are the same for all rows.
+    """Z'W(Z - mean) V of each group, for vectors V common to all rows.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ class ImageSums:
         self._vectors, self._means = vectors, means
         self._moved = means @ vectors
         self.image: Floats = np.zeros((_GROUPS, *vectors.shape))
-        self.score_sum: Floats = np.zeros((_GROUPS, vectors.shape[1]))  # 0 but for rounding
+        self.score_sum: Floats = np.zeros((_GROUPS, vectors.shape[1]))  # 0 except for rounding
 
     @on_one_thread
     def add(self, Z: Matrix, Y: Matrix, weight: Floats | None = None) -> None:
@@ -220,7 +220,7 @@ class IterativeSystem:
 
     @property
     def units(self) -> Floats:
-        """What squared errors are divided by, (t,): t times each variance if t > 1, else 1."""
+        """Units of squared errors, (t,): t times each variance if t > 1, else 1."""
         variance = self.target_square / self.weight
         several = len(variance) > 1
         return np.where((variance > 0) & several, len(variance) * variance, 1.0)

@@ -2,71 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 from sklearn.base import clone
 
 from .._display.progress import steps
-from .._typing import Floats, Indices, Matrix
+from .._typing import Floats
 from ..kernels.base import Kernel
 from ..kernels.stationary import GammaKernel, Gaussian
 from ..kernels.subsets import Anova
 from ..learning.given import learned_kernel
-from ..learning.task import LANDMARKS, ROWS, Task
+from ..learning.task import ROWS, Task
 from ..maps.base import FeatureMap
-from .calibration import fit_slope, log_losses
 from .contenders import ONE, Contender, Field, contenders, refined
-from .ridge_path import RidgePath
-from .ridge_sums import NormalSums
+from .kernel_validation import MARGIN, MOST_COLUMNS, KernelValidation
+from .sample import Sample
 from .subset_choice import choose_subsets
-from .tuning import Tried, marked, penalties
+from .tuning import Tried, marked
 
-_FEW_ROWS = 1000  # below which likelihoods decide: too few rows to hold any out
-_VALIDATION = 4000  # rows, at most
-_BLOCK = 2048  # rows of features at a time
-_COLUMNS = 1024  # of the maps that are compared, at most
-_FEW_COLUMNS = 256  # of maps that compare scalings of one family
-_HOPELESS = 1.5  # times the least error with few columns: more columns do not make up for it
-_MARGIN = 0.005  # share by which a less simple kernel must be better,
-_ERRORS = 1.5  # and standard errors
-_TIE = 1e-3  # share by which errors of equally simple kernels may differ and be equal
-_WIDER = 0.02  # share of the error that twice the columns must take off: 1% of the RMSE
-_ROWS_PER_COLUMN = 2  # of which landmarks are drawn, at least, where columns are chosen
-_MORE_LANDMARKS = 512  # to learn the best kernel on from more rows
-_FACTORS = (0.7, 1.4)  # of all length scales of the best kernel, tried last,
-_MOST_STEPS = 4  # times, for as long as that is better
-# Seconds to judge a kernel by those to learn one scale, for the progress bar.
+_FEW_ROWS = 1000  # with fewer rows likelihoods decide: too few to hold any out
+_FEW_COLUMNS = 256  # columns of maps that compare scalings of one family
+_HOPELESS = 1.5  # times the least error with few columns; more columns do not make up for this
+_TIE = 1e-3  # errors of equally simple kernels count as equal within this share
+_WIDER = 0.02  # twice the columns must lower the squared error by this share: 1% of the RMSE
+_ROWS_PER_COLUMN = 2  # to draw landmarks from, at least, when choosing the width
+_MORE_LANDMARKS = 512  # to refine the best kernel on more rows
+_FACTORS = (0.7, 1.4)  # factors of all length scales of the best kernel, tried last,
+_MOST_STEPS = 4  # at most so often, while the error falls
+# For the progress bar: time to score a kernel, relative to the time to learn one scale.
 _FEW_COLUMNS_WORK, _COLUMNS_WORK = 0.3, 0.5
-_MORE_WORK = 4.0  # to learn the best kernel on, and judge it
-
-
-class Sample(NamedTuple):
-    """Distinct rows to learn a kernel on, in an order at random.
-
-    X (n, d), targets Y (n, t), weights of rows (n,); if `counts`, a weight is a number of
-    observations; if `labels`, targets are signs of classes.
-    """
-
-    X: Matrix
-    Y: Floats
-    weight: Floats
-    counts: bool
-    labels: bool = False
-
-    def at(self, rows: slice | Indices) -> Sample:
-        """Some of the rows."""
-        return self._replace(X=self.X[rows], Y=self.Y[rows], weight=self.weight[rows])
-
-    def without(self, rows: slice) -> Sample:
-        """The other rows."""
-        return self.at(np.delete(np.arange(len(self.X)), rows))
-
-    def task(self, n_rows: int = ROWS, n_landmarks: int = LANDMARKS) -> Task:
-        """The first rows, to learn from."""
-        X = np.asarray(self.X, dtype=np.float64)
-        return Task.of(X, self.Y, self.weight, n_rows=n_rows, n_landmarks=n_landmarks)
+_MORE_WORK = 4.0  # to refine the best kernel and score it
 
 
 def choose_kernel(
@@ -74,17 +40,17 @@ def choose_kernel(
 ) -> tuple[Kernel, list[Tried]]:
     """The kernel for `features`, and all that were tried.
 
-    A kernel that says what it learns learns that. Where it is open, every contender of
-    `contenders` learns from some rows, by likelihood, and is judged on others: by the squared
-    error of a ridge fit of `features`, each row left out in turn. With fewer than 1,000 rows all
-    learn from all rows, and the likelihood decides, less log(n) / 2 per learned number (Schwarz,
-    1978), more if the targets have heavy tails; a metric then has too many. The likelihood of
-    classes is that of their probabilities, each row left out in turn, and a kernel that is less
-    simple must be better by 1.5 standard errors: a normal likelihood has no limit where classes
-    are apart, and a label tells log(2) at most.
+    A kernel such as Gaussian("learned") learns what it says. If no kernel is given, each kernel of
+    `contenders` is learned on some rows by likelihood and scored on validation rows by the
+    leave-one-out squared error of a ridge fit of `features`. With fewer than 1,000 rows all kernels
+    are learned on all rows, and the likelihood decides, less log(n) / 2 per learned number
+    (Schwarz, 1978), or more if the targets have heavy tails; a metric then has too many numbers.
+    For classes it is the likelihood of leave-one-out probabilities, and a less simple kernel must
+    be better by 1.5 standard errors: a normal likelihood is unbounded if classes are separable, and
+    a label carries at most log(2).
     """
     task = sample.task()
-    median = Gaussian("median").resolve(task.X)  # which refuses distances that underflow
+    median = Gaussian("median").resolve(task.X)  # raises an error if distances underflow
     if isinstance(features.kernel, Anova):
         kernel = features.kernel if features.any_family else features.kernel.smooth()
         return choose_subsets(kernel, sample.X, sample.Y, sample.weight)
@@ -102,30 +68,30 @@ def choose_kernel(
 def choose_width(
     features: FeatureMap, widths: Sequence[int], sample: Sample
 ) -> tuple[int, list[Tried]]:
-    """How many columns `features` has, of `widths` that rise, and all that were tried.
+    """The number of columns for `features` among increasing `widths`, and all that were tried.
 
-    The first, unless more are clearly better: by 2% of the squared error of validation rows, each
-    left out of a ridge fit in turn, and by 1.5 standard errors. The first that is not ends the
-    search. Widths of more than half of the rows that landmarks are drawn from are not tried, and
-    none with fewer than 1,000 rows.
+    The first, unless more are clearly better: they must lower the leave-one-out squared error of
+    validation rows by 2% and by 1.5 standard errors. The search ends at the first width that does
+    not. It skips widths above half of the rows that landmarks are drawn from, and needs at least
+    1,000 rows.
     """
     n_learned = min(ROWS, (3 * len(sample.X)) // 4)
     wide = clone(features).set_params(n_components=widths[-1])
-    judge = _Judge(wide, sample, n_learned)
-    n_others = len(sample.X) - len(judge.weight)
+    validation = KernelValidation(wide, sample, n_learned)
+    n_others = len(sample.X) - len(validation.weight)
     widths = [widths[0], *(w for w in widths[1:] if _ROWS_PER_COLUMN * w <= n_others)]
     if len(sample.X) < _FEW_ROWS or len(widths) == 1:
         return widths[0], []
     kernel = Gaussian("scale") if features.kernel is None else features.kernel
     best, lowest = widths[0], np.empty(0)
     tried: list[Tried] = []
-    text = f"squared error of {len(judge.weight)} validation rows"
+    text = f"squared error of {len(validation.weight)} validation rows"
     with steps("choosing the columns", [float(width) ** 2 for width in widths]) as step:
         for width in widths:
-            errors = judge.errors(kernel, width)
+            errors = validation.errors(kernel, width)
             step.done()
-            tried.append(Tried("n_components", float(width), judge.mean(errors), text))
-            if len(tried) > 1 and not judge.is_clearly_lower(errors, lowest, _WIDER):
+            tried.append(Tried("n_components", float(width), validation.mean(errors), text))
+            if len(tried) > 1 and not validation.is_clearly_lower(errors, lowest, _WIDER):
                 break
             best, lowest = width, errors
     chosen = next(each for each in tried if each.value == best)
@@ -138,30 +104,31 @@ def _by_likelihood(
     task = sample.task()
     with steps("choosing the kernel", field.works(task.n_columns)) as learned:
         found = contenders(field, task, learned.done)
-    family = found[0].family  # any other is one more thing to learn
+    family = found[0].family  # choosing another family is one more thing to learn
     sizes = np.array([each.n_learned + (each.family != family) for each in found])
     per_number = np.log(len(task.X)) / 2
     if sample.labels and np.abs(sample.Y).min() == 1:  # one label per row
-        judge = _Judge(features, sample, 0)
-        losses = [judge.log_losses(each.kernel) for each in found]
+        validation = KernelValidation(features, sample, 0)
+        losses = [validation.log_losses(each.kernel) for each in found]
         losses = [rows + per_number * k / len(rows) for rows, k in zip(losses, sizes, strict=True)]
-        scores = np.array([judge.mean(rows) for rows in losses])
+        scores = np.array([validation.mean(rows) for rows in losses])
         order = np.argsort(sizes, kind="stable")
-        best = int(order[judge.simplest_of_the_best([losses[i] for i in order])])
+        best = int(order[validation.simplest_of_the_best([losses[i] for i in order])])
         text = "log loss of rows left out in turn, and a penalty per learned number"
     else:
         values = np.array([each.learned.value for each in found])
         scores = values + _dispersion(task) * per_number / task.Y.size * sizes
-        best = int(np.argmin(scores))  # the first of equals, which is the simplest
+        best = int(np.argmin(scores))  # among equals the first, which is the simplest
         text = f"negative log likelihood of {len(task.X)} rows, and a penalty per learned number"
     return found[best].kernel, _table(found, scores, best, text)
 
 
 def _dispersion(task: Task) -> float:
-    """How much more a log likelihood varies than that of normal targets, at least 1.
+    """The variance of a log likelihood relative to that of normal targets, at least 1.
 
-    By their fourth moment: with a rare class or outliers a few rows make most of the likelihood.
-    A penalty times this is that of quasi-likelihoods (Burnham and Anderson, 2002).
+    Computed from their fourth moment: with a rare class or outliers a few rows dominate the
+    likelihood. Multiplying the penalty by this is usual for quasi-likelihoods (Burnham and
+    Anderson, 2002).
     """
     weight = task.weight / task.weight.sum()
     centred = task.Y - weight @ task.Y
@@ -172,76 +139,89 @@ def _dispersion(task: Task) -> float:
 def _by_validation(
     features: FeatureMap, sample: Sample, field: Field
 ) -> tuple[Kernel, list[Tried]]:
-    """Scalings of each family are compared with few columns, then families with all of them.
+    """The best kernel by validation error: first among scalings of a family, then among families.
 
-    One that is less simple must be better by half a percent and 1.5 standard errors. The best is
-    learned on from all rows that do not judge. Last, all its length scales are made shorter and
-    longer: likelihoods come from few landmarks, and with more columns shorter ones may be better.
+    Scalings are compared with few columns, families with all of them. A less simple kernel must be
+    better by half a percent and 1.5 standard errors. The best one is refined on all training rows.
+    Finally shorter and longer length scales are tried: likelihoods come from few landmarks, and
+    with more columns shorter length scales may be better.
     """
     n_learned = min(ROWS, (3 * len(sample.X)) // 4)
     task = sample.at(slice(n_learned)).task()
     learning = field.works(task.n_columns)
     n_families = len(field.families(task.n_columns))
-    judging = [_COLUMNS_WORK] * (n_families + 1) + [_MORE_WORK] + [_COLUMNS_WORK] * 3
+    validating = [_COLUMNS_WORK] * (n_families + 1) + [_MORE_WORK] + [_COLUMNS_WORK] * 3
     few = _FEW_COLUMNS_WORK * len(learning)
-    with steps("choosing the kernel", [sum(learning), few + sum(judging)]) as parts:
+    with steps("choosing the kernel", [sum(learning), few + sum(validating)]) as parts:
         with steps("learning", learning) as step:
             found = contenders(field, task, step.done)
         parts.done()
-        with steps("judging", [_FEW_COLUMNS_WORK] * len(found) + judging) as step:
-            return _judged(found, sample, _Judge(features, sample, n_learned, step.done))
+        with steps("comparing kernels", [_FEW_COLUMNS_WORK] * len(found) + validating) as step:
+            return _best_of(found, sample, KernelValidation(features, sample, n_learned, step.done))
 
 
-def _judged(found: list[Contender], sample: Sample, judge: _Judge) -> tuple[Kernel, list[Tried]]:
-    """The best of what was learned, with the best factor of its length scales, and all tried."""
-    finals = [found[0]]
-    few: dict[str, float] = {}  # mean errors with few columns
-    for family in dict.fromkeys(each.family for each in found):
-        relatives = [each for each in found if each.family == family]
-        errors = [judge.errors(each.kernel, _FEW_COLUMNS) for each in relatives]
-        few |= {each.name: judge.mean(error) for each, error in zip(relatives, errors, strict=True)}
-        winner = relatives[judge.simplest_of_the_best(errors)]
-        finals += [winner] if winner is not found[0] else []
-    # Of equally many numbers rough kernels first: they are safe where rows are few.
-    finals[1:] = sorted(finals[1:], key=lambda each: (each.n_learned, -found.index(each)))
+def _best_of(
+    found: list[Contender], sample: Sample, validation: KernelValidation
+) -> tuple[Kernel, list[Tried]]:
+    """The best kernel, with the best factor of its length scales, and all that were tried."""
+    finals, few = _best_of_each_family(found, validation)
     most = _HOPELESS * min(few[each.name] for each in finals)
     hopeless = [each for each in finals if few[each.name] > most]
     finals = [each for each in finals if few[each.name] <= most]
-    errors = [judge.errors(each.kernel, _COLUMNS) for each in finals]
-    best = judge.simplest_of_the_best(errors)
-    best = _smoothest(finals, [judge.mean(each) for each in errors], best)
+    errors = [validation.errors(each.kernel, MOST_COLUMNS) for each in finals]
+    best = validation.simplest_of_the_best(errors)
+    best = _smoothest(finals, [validation.mean(each) for each in errors], best)
     start = finals[best]
-    if start.scaling == ONE:  # more rows may tell length scales apart
+    if start.scaling == ONE:  # with more rows length scales may differ
         others = [each for each in found if each.scaling != ONE]
         start = min(others, key=lambda each: few[each.name], default=start)
-    learned = sample.without(judge.rows)
+    learned = sample.without(validation.rows)
     more = refined(start, learned.task(len(learned.X), _MORE_LANDMARKS))
     if more is not None:
         finals.append(more)
-        errors.append(judge.errors(more.kernel, _COLUMNS))
-        better = judge.is_clearly_lower(errors[-1], errors[best])
+        errors.append(validation.errors(more.kernel, MOST_COLUMNS))
+        better = validation.is_clearly_lower(errors[-1], errors[best])
         if start is finals[best]:  # no less simple
-            better = judge.mean(errors[-1]) < judge.mean(errors[best])
+            better = validation.mean(errors[-1]) < validation.mean(errors[best])
         best = len(finals) - 1 if better else best
-    if judge.mean(errors[best]) > most:  # it is hopeless with many columns: the others may not be
+    if validation.mean(errors[best]) > most:  # hopeless with many columns, too; others may not be
         finals, hopeless = finals + hopeless, []
         for each in finals[len(errors) :]:
-            errors.append(judge.errors(each.kernel, _COLUMNS))
-            best = len(errors) - 1 if judge.is_clearly_lower(errors[-1], errors[best]) else best
-    text = f"squared error of {len(judge.weight)} validation rows"
-    tried = _table(finals, [judge.mean(each) for each in errors], best, text)
+            errors.append(validation.errors(each.kernel, MOST_COLUMNS))
+            lower = validation.is_clearly_lower(errors[-1], errors[best])
+            best = len(errors) - 1 if lower else best
+    text = f"squared error of {len(validation.weight)} validation rows"
+    tried = _table(finals, [validation.mean(each) for each in errors], best, text)
     text_of_few = f"{text}, {_FEW_COLUMNS} columns"
     tried = _table(hopeless, [few[each.name] for each in hopeless], -1, text_of_few) + tried
     kernel = finals[best].kernel
     assert isinstance(kernel, GammaKernel)
-    factor, factors = _best_factor(judge, kernel, errors[best], text)
+    factor, factors = _best_factor(validation, kernel, errors[best], text)
     return kernel.stretched(factor), tried + factors
 
 
-def _smoothest(found: list[Contender], scores: list[float], best: int) -> int:
-    """The last of those that are as good as the best, and learned as many numbers.
+def _best_of_each_family(
+    found: list[Contender], validation: KernelValidation
+) -> tuple[list[Contender], dict[str, float]]:
+    """One scaling of each family after the simplest kernel, and mean errors with few columns."""
+    finals = [found[0]]
+    few: dict[str, float] = {}
+    for family in dict.fromkeys(each.family for each in found):
+        scalings = [each for each in found if each.family == family]
+        errors = [validation.errors(each.kernel, _FEW_COLUMNS) for each in scalings]
+        means = [validation.mean(error) for error in errors]
+        few |= {each.name: mean for each, mean in zip(scalings, means, strict=True)}
+        winner = scalings[validation.simplest_of_the_best(errors)]
+        finals += [winner] if winner is not found[0] else []
+    # Among kernels with equally many numbers rough ones come first: they are safe if rows are few.
+    finals[1:] = sorted(finals[1:], key=lambda each: (each.n_learned, -found.index(each)))
+    return finals, few
 
-    Smooth kernels come last; Gaussian ones have maps at a hundredth of the cost per row.
+
+def _smoothest(found: list[Contender], scores: list[float], best: int) -> int:
+    """The last kernel that is as good as the best and learned as many numbers.
+
+    Smooth kernels come last; maps of Gaussian kernels cost a hundredth per row.
     """
     equal = [
         i
@@ -254,33 +234,33 @@ def _smoothest(found: list[Contender], scores: list[float], best: int) -> int:
 
 
 def _best_factor(
-    judge: _Judge, kernel: GammaKernel, lowest: Floats, text: str
+    validation: KernelValidation, kernel: GammaKernel, lowest: Floats, text: str
 ) -> tuple[float, list[Tried]]:
     """The factor of all length scales with the lowest error, in steps from 1, and all tried.
 
-    One is taken that is clearly better than the one before. Last comes that where a parabola
-    through the best and its neighbours is lowest, if that promises a gain. It must be clearly
-    better than 1, which is what the likelihood says, but not than another factor that is.
+    Each step must be clearly better than the one before. The last one goes to the vertex of a
+    parabola through the best and its neighbours, if that promises a gain; it must be clearly better
+    than the factor 1 of the likelihood, or only better if another factor already is.
     """
-    factor, tried = 1.0, [Tried("factor of length scales", 1.0, judge.mean(lowest), text)]
+    factor, tried = 1.0, [Tried("factor of length scales", 1.0, validation.mean(lowest), text)]
     for step in _FACTORS:
         for power in range(1, _MOST_STEPS + 1):
             value = step**power
-            errors = judge.errors(kernel.stretched(value), _COLUMNS)
-            tried.append(Tried("factor of length scales", value, judge.mean(errors), text))
-            if not judge.simplest_of_the_best([lowest, errors]):
+            errors = validation.errors(kernel.stretched(value), MOST_COLUMNS)
+            tried.append(Tried("factor of length scales", value, validation.mean(errors), text))
+            if not validation.simplest_of_the_best([lowest, errors]):
                 break
             lowest, factor = errors, value
         if factor != 1:
             break
     tried.sort(key=lambda each: float(each.value))
     vertex, gain = _vertex(tried, [each.value for each in tried].index(factor))
-    if gain > _MARGIN * judge.mean(lowest):
-        errors = judge.errors(kernel.stretched(vertex), _COLUMNS)
-        tried.append(Tried("factor of length scales", vertex, judge.mean(errors), text))
+    if gain > MARGIN * validation.mean(lowest):
+        errors = validation.errors(kernel.stretched(vertex), MOST_COLUMNS)
+        tried.append(Tried("factor of length scales", vertex, validation.mean(errors), text))
         tried.sort(key=lambda each: float(each.value))
-        lower = judge.mean(errors) < judge.mean(lowest)
-        if lower if factor != 1 else judge.is_clearly_lower(errors, lowest):
+        lower = validation.mean(errors) < validation.mean(lowest)
+        if lower if factor != 1 else validation.is_clearly_lower(errors, lowest):
             factor = vertex
     chosen = next(each for each in tried if each.value == factor)
     shortest, longest = (step**_MOST_STEPS for step in _FACTORS)
@@ -288,9 +268,9 @@ def _best_factor(
 
 
 def _vertex(tried: list[Tried], best: int) -> tuple[float, float]:
-    """Where a parabola by the log factor, through the best and its neighbours, is lowest.
+    """The vertex of a parabola in the log factor through the best and its neighbours.
 
-    And how far below the best it is there: 0 if it has no minimum, or a neighbour is missing.
+    Also the predicted gain: 0 if the parabola has no minimum or a neighbour is missing.
     """
     if not 0 < best < len(tried) - 1:
         return 1.0, 0.0
@@ -305,107 +285,17 @@ def _vertex(tried: list[Tried], best: int) -> tuple[float, float]:
 
 
 def _table(
-    found: list[Contender], scores: Floats | list[float], best: int, judge: str
+    found: list[Contender], scores: Floats | list[float], best: int, what: str
 ) -> list[Tried]:
     rows = [
         Tried(
             "kernel",
             each.name,
             float(score),
-            judge,
+            what,
             chosen=i == best,
             edge=each.scaling == ONE and each.learned.at_bound,
         )
         for i, (each, score) in enumerate(zip(found, scores, strict=True))
     ]
     return rows
-
-
-class _Judge:
-    """Squared errors of rows that no kernel was learned from, each left out of a ridge fit.
-
-    `tick` is called after each kernel.
-    """
-
-    def __init__(
-        self,
-        features: FeatureMap,
-        sample: Sample,
-        n_learned: int,
-        tick: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._features, self._sample, self._tick = features, sample, tick
-        self.rows = slice(n_learned, n_learned + _VALIDATION)
-        # Landmarks among the rows that judge would fit these better than new rows.
-        self._others = sample.without(self.rows).X if n_learned else sample.X
-        self.weight = sample.weight[self.rows]
-
-    def mean(self, errors: Floats) -> float:
-        """The weighted mean of errors."""
-        return float(np.average(errors, weights=self.weight))
-
-    def simplest_of_the_best(self, errors: list[Floats]) -> int:
-        """The position of the lowest mean, where a later one must be clearly lower."""
-        best = 0
-        for i, other in enumerate(errors):
-            best = i if self.is_clearly_lower(other, errors[best]) else best
-        return best
-
-    def is_clearly_lower(self, errors: Floats, others: Floats, margin: float = _MARGIN) -> bool:
-        """Whether the mean of errors is lower than that of others by more than chance."""
-        gain = others - errors
-        spread = np.sqrt(self.mean((gain - self.mean(gain)) ** 2) / len(gain))
-        return self.mean(gain) > max(margin * self.mean(others), _ERRORS * spread)
-
-    def errors(self, kernel: Kernel, columns: int) -> Floats:
-        """Squared errors of the rows, summed over targets in their units, (n,)."""
-        errors = self._errors(kernel, columns)
-        self._tick()
-        return errors
-
-    def _errors(self, kernel: Kernel, columns: int) -> Floats:
-        judged = self._sample.at(self.rows)
-        predicted, units = self._left_out(kernel, columns)
-        if predicted is None:
-            return np.full(len(judged.X), np.inf)
-        return np.asarray((np.square(judged.Y - predicted) / units).sum(axis=1))
-
-    def log_losses(self, kernel: Kernel) -> Floats:
-        """Of the classes of the rows, (n,)."""
-        judged = self._sample.at(self.rows)
-        codes = (judged.Y[:, 0] > 0).astype(int) if judged.Y.shape[1] == 1 else judged.Y.argmax(1)
-        scores, _ = self._left_out(kernel, _COLUMNS)
-        if scores is None:
-            return np.full(len(codes), np.inf)
-        n = float(judged.weight.sum() ** 2 / np.square(judged.weight).sum())
-        return log_losses(scores, codes, fit_slope(scores, codes, judged.weight, n))
-
-    def _left_out(self, kernel: Kernel, columns: int) -> tuple[Floats | None, Floats]:
-        """Predictions for the rows, None if no penalty can be solved, and the units of targets."""
-        sample = self._sample
-        fitted = self._features.lighter(kernel, columns).fit(self._others)
-        sums = NormalSums(fitted.n_columns_, sample.Y.shape[1])
-        judged, others = sample.at(self.rows), sample.without(self.rows)
-        Z = _written(fitted, judged.X)
-        for start in range(0, len(Z), _BLOCK):
-            some = slice(start, start + _BLOCK)
-            sums.add(Z[some], judged.Y[some], judged.weight[some])
-        for start in range(0, len(others.X), _BLOCK):
-            rows = others.at(slice(start, start + _BLOCK))
-            sums.add(_written(fitted, rows.X), rows.Y, rows.weight)
-        share = sums.weight / sums.n_rows if sample.counts else 1.0
-        system = sums.system(intercept=True, signs=fitted.signs_, copy=False, distinct_share=share)
-        alphas, path = penalties(system.scale, sample.X.dtype), RidgePath(system)
-        weight = np.minimum(judged.weight, 1.0) if sample.counts else judged.weight
-        if path.signed:  # which has no likelihood
-            scores = path.loo_squares(Z, judged.Y, judged.weight, alphas, path.units)
-        else:
-            scores = path.evidence(alphas)
-        best = float(alphas[int(np.argmin(scores))])
-        return path.left_out_once(Z, judged.Y, weight, best), path.units
-
-
-def _written(fitted: FeatureMap, X: Matrix) -> Matrix:
-    Z = np.empty((len(X), fitted.n_columns_), dtype=X.dtype)
-    fitted.write(X, Z)
-    return Z

@@ -15,25 +15,25 @@ from .ridge_path import RidgePath
 from .tuning import Tried, marked, penalties
 from .validation import Split
 
-_FEW = 50  # validation rows below which a comparison says more of them than of the losses
+_FEW = 50  # with fewer validation rows a comparison is mostly chance
 _TIE = 0.01  # share within which two log losses are equal
 _MAX_COLUMNS = 4096  # a comparison takes p^3 multiply-adds a few times
-_MAX_FEATURES = 2**26  # n p, of rows that are read in every pass: 512 MB in double precision
+_MAX_FEATURES = 2**26  # n p, for rows that are read in every pass: 512 MB in double precision
 _MAX_WORK = 2**30  # n p t, half the multiply-adds of a pass
 AUTO_TOLERANCE = 1e-4  # 100 passes instead of 780 on letter, to the same errors and log loss
 _JUDGE = "log loss of validation rows"
 
 
 def not_compared(loss: str, why: str) -> list[Tried]:
-    """The row of a loss that is taken without a comparison, and why."""
+    """The entry of `tuning_` for a loss taken without a comparison, and why."""
     return [Tried("loss", loss, np.nan, f"not compared: {why}", chosen=True)]
 
 
 def too_few(splits: Sequence[Split]) -> str:
-    """Why the logistic loss is not tried where validation rows are few; empty if it is.
+    """Why the logistic loss is not tried if validation rows are few; empty if it is tried.
 
-    With 20 to 200 rows of two and three classes it was often chosen by luck, and its alpha with
-    it: log losses on new rows were up to .5 above those of ridge, which tunes by all rows.
+    With 20 to 200 rows of two and three classes it was often chosen by luck, and so was its alpha:
+    log losses on new rows were up to .5 above those of ridge, which tunes on all rows.
     """
     return f"fewer than {_FEW} validation rows" if splits[0].n_validation < _FEW else ""
 
@@ -57,12 +57,12 @@ def compare_losses(
     signs: Floats,
     whole: bool,
 ) -> list[Tried]:
-    """The rows of ridge and logistic: the lower log loss on validation rows is chosen.
+    """Choose ridge or logistic by the log loss on validation rows; the entries of `tuning_`.
 
-    Both are fitted on the training rows with their best alpha, or the one that is given; ridge
-    with its best temperature. Within 1% they are equal: then ridge is chosen, or, where the fit has
-    more rows than the sample, the logistic loss, which gains more from them. On letter the two had
-    .270 and .268 on a sample, .225 and .12 with all rows.
+    Both are fitted on the training rows with the given alpha or their best one; ridge with its best
+    temperature. Within 1% they count as equal: then ridge is chosen, or the logistic loss if the
+    fit has more rows than the sample, because it gains more from them. On letter the two had .270
+    and .268 on a sample, .225 and .12 with all rows.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def compare_losses(
     alpha : float, or None for the best
     intercept : bool
     signs : (p,), of the feature map
-    whole : bool, whether the splits are of all rows
+    whole : bool, whether the splits contain all rows
     """
     ridge = _ridge_log_loss(splits, n_scores, alpha, intercept, signs)
     tried = [Tried("loss", "ridge", ridge, _JUDGE), Tried("loss", "logistic", logistic, _JUDGE)]

@@ -1,8 +1,8 @@
 """Losses of linear scores of features, summed block by block with their gradients.
 
 Every loss is sum_i w_i loss(y_i, f_i) + alpha / 2 |W|^2 with f = z'W + b and b free, so alpha is
-1 / C of scikit-learn's LinearSVC and LogisticRegression. Classes come as codes 0, 1, ...; two
-classes share one score.
+1 / C of scikit-learn's LinearSVC and LogisticRegression. Classes are codes 0, 1, ...; two classes
+share one score.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Weights:
 
 
 class LossSums:
-    """A loss and its gradient at one point theta, summed over rows that are not kept.
+    """A loss and its gradient at one point theta, summed over streamed rows.
 
     Products are in the precision of the features, sums in float64; merged like `NormalSums`.
     """

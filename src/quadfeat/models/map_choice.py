@@ -1,4 +1,4 @@
-"""Whether landmarks are worth their cost per row, where there are many rows: by the targets."""
+"""Whether landmarks improve the model enough to be worth their cost per row, for many rows."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Any
 from .._display.progress import steps
 from .._typing import Matrix
 from ..maps.base import FeatureMap
-from .kernel_learning import Sample, _Judge
+from .kernel_validation import KernelValidation
+from .sample import Sample
 from .tuning import Tried, marked
 
-_DEARER = 1.5  # times the work of a fit from which maps are compared by the targets
-_WORTH = 0.02  # share of the error that such work must take off, as for more columns
-_SAVED = 4  # times the work of the comparison that a cheaper map must save
-_LEARNED = 6000  # rows, of which landmarks are drawn and which do not judge
+_DEARER = 1.5  # maps are compared if landmarks make a fit so many times more expensive
+_WORTH = 0.02  # landmarks must lower the error by this share, as more columns must
+_SAVED = 4  # a cheaper map must save so many times the work of the comparison
+_LEARNED = 6000  # rows that landmarks are drawn from; the others are validation rows
 _SAMPLE = 10_000  # rows, at most
 _COLUMNS = 1024  # of the maps that are compared, at most
 
@@ -22,17 +23,17 @@ _COLUMNS = 1024  # of the maps that are compared, at most
 def choose_map(
     features: Any, rows: Matrix, sample: Callable[[], Sample], n_rows: int
 ) -> tuple[FeatureMap, list[Tried]]:
-    """The map of a fitted choice, or a cheaper one that does as well, and what was tried.
+    """The map chosen by `KernelFeatures`, or a cheaper one as good for the model; what was tried.
 
-    Landmarks have the smaller error of the kernel, at p^2 / 2 multiply-adds per row, in double
-    precision; that of the model may be as small without. On validation rows, by up to 1024 columns,
-    landmarks must take 2% off the squared error, or off the log loss of classes.
+    Landmarks have the smaller kernel error, at p^2 / 2 multiply-adds per row in double precision,
+    but the model may be as good without them. On validation rows, with up to 1024 columns,
+    landmarks must lower the squared error, or the log loss of classes, by 2%.
 
     Parameters
     ----------
     features : FeatureMap, fitted; any but `KernelFeatures` is kept
-    rows : (n, d), that it was fitted on
-    sample : function that returns rows to judge by
+    rows : (n, d), its training rows
+    sample : function that returns rows for the comparison
     n_rows : int, of the whole fit; 0 if unknown
     """
     report = getattr(features, "report_", None)
@@ -40,22 +41,25 @@ def choose_map(
         return features, []
     costs = {trial.name: trial.cost for trial in report.trials if not trial.note}
     dear, cheap = costs[report.chosen], costs.get("QuasiRandomFourier", float("inf"))
-    p, judged = features.n_columns_, min(features.n_columns_, _COLUMNS)
+    p, compared = features.n_columns_, min(features.n_columns_, _COLUMNS)
     products = p**2 / 2
     if dear + products < _DEARER * (cheap + products):
         return features, []
-    comparison = 4 * min(n_rows, _SAMPLE) * judged**2  # two fits, landmarks, validation rows
+    comparison = 4 * min(n_rows, _SAMPLE) * compared**2  # two fits, landmarks, validation rows
     if n_rows * (dear - cheap) < _SAVED * comparison:
         return features, []
     drawn, other, means = sample(), features.without_expansions(), []
+    n_learned = min(_LEARNED, 3 * len(drawn.X) // 4)
     with steps("comparing maps", [1.0, 1.0]) as step:
         for each in (features, other):
-            judge = _Judge(each, drawn, min(_LEARNED, 3 * len(drawn.X) // 4), step.done)
-            kernel = features.kernel_
-            losses = judge.log_losses(kernel) if drawn.labels else judge.errors(kernel, _COLUMNS)
-            means.append(judge.mean(losses))
+            validation = KernelValidation(each, drawn, n_learned, step.done)
+            if drawn.labels:
+                losses = validation.log_losses(features.kernel_)
+            else:
+                losses = validation.errors(features.kernel_, _COLUMNS)
+            means.append(validation.mean(losses))
     kind = "log loss" if drawn.labels else "squared error"
-    text = f"{kind} of {len(judge.weight)} validation rows"
+    text = f"{kind} of {len(validation.weight)} validation rows"
     tried = [
         Tried("map", name, mean, text)
         for name, mean in zip(("Landmarks", "QuasiRandomFourier"), means, strict=True)

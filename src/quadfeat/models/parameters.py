@@ -1,4 +1,4 @@
-"""Checks of the parameters that both models have."""
+"""Checks of the parameters of both models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..kernels.base import Kernel
 from ..maps.base import FeatureMap
 
 DTYPES = ("float32", "float64")
-ROWS: dict[str, Any] = {  # what models ask of an array X
+ROWS: dict[str, Any] = {  # scikit-learn's checks of an array X
     "accept_sparse": "csr",
     "dtype": [np.float64, np.float32],
     "gaps": "arrays must have no gaps: give a DataFrame, whose gaps are encoded, or fit with "

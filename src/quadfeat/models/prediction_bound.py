@@ -1,4 +1,4 @@
-"""How far the predictions of a grid are from those of the exact kernel, with the same penalty."""
+"""Bounds on the difference between predictions of a grid and of the exact kernel."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class PredictionBound:
     b_i: a ridge residual. |g| <= e |b|_1 and |b|_1 <= sqrt(n RSS) / alpha, n the sum of weights. A
     row of S has an l1 norm of at most sqrt(n k(0) / alpha) / 2, as sqrt(t) / (t + alpha) is at most
     1 / (2 sqrt(alpha)); with an intercept, 1 + sqrt(n k(0) / alpha). The product of both is
-    `proven`, up to the rounding of the sums. It is loose: it takes all errors to have the worst
+    `proven`, up to the rounding of the sums. It is loose: it assumes that all errors have the worst
     sign.
 
-    `estimated` is three standard deviations of what noise in the targets contributes. Up to aliases
-    E = K - K~ is positive semi-definite, as a grid leaves out a part of the spectrum. Then noise of
-    variance s^2 changes f - f~ at training rows by at most s^2 times the difference of leverages
-    with and without E, whose mean is at most e / alpha: s sqrt(e / alpha).
+    `estimated` is three standard deviations of the contribution of noise in the targets. Up to
+    aliases E = K - K~ is positive semi-definite, because a grid omits a part of the spectrum. Then
+    noise of variance s^2 changes f - f~ at training rows by at most s^2 times the difference of
+    leverages with and without E, whose mean is at most e / alpha: s sqrt(e / alpha).
 
     Attributes
     ----------
-    proven : float, or (t,) for t targets: no prediction is further off
+    proven : float, or (t,) for t targets: no prediction differs by more
     estimated : float, or (t,): what to expect; not proven
     kernel_error : float, the certificate of the grid over the box of training rows and X
     """
@@ -51,14 +51,14 @@ class PredictionBound:
 
 @dataclass(frozen=True, eq=False)
 class FitSize:
-    """What the bound needs to know of a fit.
+    """The numbers of a fit that the bound needs.
 
     Parameters
     ----------
     weight : float, the sum of the weights
     noise : (t,), variance of the noise of a row of weight 1
     squares : (t,), weighted sums of squared residuals
-    residual : (t,), norms of what the solver left of its equations
+    residual : (t,), norms of the solver's residuals
     alpha : float
     intercept : bool
     """

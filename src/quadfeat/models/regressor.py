@@ -42,8 +42,8 @@ class KernelRegressor(RegressorMixin, KernelModel, LatticeModel, WideModel):
     """Kernel ridge regression at linear cost, on more rows than memory.
 
     Minimises sum_i w_i (y_i - f(x_i))^2 + alpha |v|^2 for f(x) = z(x)'v + b, b free: kernel ridge
-    regression with the kernel z'z, exactly. Features are made in blocks and added to sums of p^2
-    numbers; n p^2 multiply-adds for n rows and p columns, then p^3. Signed maps are solved in
+    regression with the kernel z'z, exactly. Features are computed in blocks and added to sums of
+    p^2 numbers; n p^2 multiply-adds for n rows and p columns, then p^3. Signed maps are solved in
     their indefinite inner product.
 
     Parameters
@@ -52,36 +52,36 @@ class KernelRegressor(RegressorMixin, KernelModel, LatticeModel, WideModel):
         Fitted on at most 20,000 rows. If its kernel is None, one is chosen: Gaussian, Matern 5/2,
         Matern 3/2 or Laplacian (products over columns; Gaussian only, if `features` is not
         `KernelFeatures` or X has more than 32 columns), with one length scale, one per column, or a
-        metric (up to 32 columns). Each is learned on up to 2,000 rows by likelihood and judged on
-        up to 4,000 others; below 1,000 rows likelihoods decide. A kernel that learns, such as
-        Gaussian("learned"), learns what it says; any other is never changed. With so many rows that
-        it pays, `KernelFeatures` keeps landmarks only if they improve the model. A random state of
-        None becomes 0.
+        metric (up to 32 columns). Each is learned on up to 2,000 rows by likelihood and compared on
+        up to 4,000 others; below 1,000 rows likelihoods decide. Gaussian("learned") and the like
+        learn what they say; any other kernel is never changed. If there are so many rows that a
+        comparison pays, `KernelFeatures` uses landmarks only if they improve the model. A random
+        state of None becomes 0.
     alpha : float, sequence of floats, or "auto"
-        Of several, the one with the lowest leave-one-out error; a row is left out with all of its
-        copies. All rows are left out in turn if there are few, else those of a sample. For a long
-        iterator, which is read once, the alpha with the highest likelihood of all targets. With
-        several targets, the error of each is divided by its variance.
+        Of several, the one with the lowest leave-one-out error, over all rows if there are few,
+        else over a sample; copies of a row are left out together. For a long iterator, which is
+        read only once, the alpha with the highest likelihood of all targets. With several targets,
+        the error of each is divided by its variance.
     solver : "auto", "products", "toeplitz" or "iterative"
         "iterative" is for many columns: the p x p matrix is never formed; block conjugate gradients
         read all rows 10 to 40 times instead. Up to about 3,000 rows are held out until alpha is
-        chosen by their error, and then used too. Stops where the objective is above its minimum by
-        1e-2 (float32) or 1e-8 (float64) of the squared error. "auto" takes it above 8,192 columns,
-        where the matrix would take over half of the memory, or where it needs fewer operations.
+        chosen by their error, and then used too. It stops when the objective is above its minimum
+        by at most 1e-2 (float32) or 1e-8 (float64) of the squared error. "auto" uses it above 8,192
+        columns if the matrix would take over half of the memory, or if it needs fewer operations.
         "toeplitz" is for an equispaced `DenseGrid` of up to 3 axes and needs finufft: sums are
         non-uniform FFTs, at a cost per row that hardly depends on p. Above 1,024 columns the system
         is solved by preconditioned conjugate gradients, to an error of 1e-8 in its norm, and of
-        several alphas the one with the highest estimated likelihood is taken. "auto" takes it where
+        several alphas the one with the highest estimated likelihood is taken. "auto" uses it where
         it is cheaper.
     fit_intercept : bool
     dtype : "float32", "float64" or None
         The precision of rows and features; None for that of X. Sums are always in double precision.
-        "float32" takes half the time, and its rounding is small beside the error of the features.
-        Columns that lie far from 0 are centred in double precision before they are rounded, in
-        `features_.transform` too; `basis_` of that map belongs to centred rows.
+        "float32" takes half the time, and its rounding is small compared with the error of the
+        features. Columns that lie far from 0 are centred in double precision before they are
+        rounded, also in `features_.transform`; `basis_` of that map is for centred rows.
     encoder : TableEncoder or None
-        Makes numbers of the columns of X, and scales them. None makes one for tables with text,
-        dates or gaps only, in memory or in files.
+        Turns the columns of X into numbers and scales them. None uses one only for tables with
+        text, dates or gaps, in memory or in files.
     checkpoint : path or None
         A file from which the same fit is resumed after an interruption, to the same bits; it is
         removed after the fit. A disk that fills up during the fit causes a warning, not an error.
@@ -94,18 +94,19 @@ class KernelRegressor(RegressorMixin, KernelModel, LatticeModel, WideModel):
     coef_ : array (p,), or (t, p) for t targets
     intercept_ : float, or array (t,)
     alpha_ : float, the penalty, given or chosen
-    noise_ : float, or array (t,), the variance of the noise, RSS / (n - df); of the solver
+    noise_ : float, or array (t,), the variance of the noise, RSS / (n - df); with the solver
         "iterative" the mean squared error of held-out rows
     solver_ : str, "products", "toeplitz" or "iterative"
-    n_passes_ : int, passes over the data, only of the solver "iterative"
+    n_passes_ : int, passes over the data, only with the solver "iterative"
     tuning_ : list of Tried, which prints as a table
         Each kernel and each alpha that was tried: `parameter`, `value`, `score`
         (lower is better), `judge`, what the score is, `chosen`, and `edge`, whether the value is
         the smallest or largest of its grid. Empty if both were given.
     feature_importances_ : array (n_features_in_,), adding up to 1
-        How far predictions move with each column: the root mean square of `gradient` over a sample
-        of rows, times the deviation of the column. Not causes, and shared by correlated columns.
-    effects_ : EffectsSummary, of a model on a kernel of subsets such as `Anova`
+        How much predictions change with each column: the root mean square of `gradient` over a
+        sample of rows, times the standard deviation of the column. Correlated columns share it, and
+        it does not mean a cause.
+    effects_ : EffectsSummary, only with a kernel over subsets such as `Anova`
         `subsets`, `names`, `intercept`, `shares` and `column_shares` of `effects(X)`.
     encoder_ : TableEncoder, fitted, only if X was encoded; `features_` then takes its columns
     n_features_in_ : int, columns of X
@@ -114,10 +115,10 @@ class KernelRegressor(RegressorMixin, KernelModel, LatticeModel, WideModel):
     Notes
     -----
     A `sample_weight` of w means w copies of a row, and only ratios of weights matter: copies carry
-    no new information. But if few different x repeat, as in a table of yes and no, a weight counts
-    observations, and each of them does. For `return_std` the model keeps 8 p^2 bytes, up to 8192
-    columns; after conjugate gradients it keeps the sums, and solves a system for each row, for at
-    most 1,000 rows at a time.
+    no new information. But if few different x repeat, as in a table of yes and no, a weight is a
+    number of observations, and each of them counts. For `return_std` the model keeps 8 p^2 bytes,
+    up to 8192 columns; after conjugate gradients it keeps the sums, and solves a system for each
+    row, for at most 1,000 rows at a time.
 
     Examples
     --------
@@ -191,7 +192,7 @@ class KernelRegressor(RegressorMixin, KernelModel, LatticeModel, WideModel):
             raise ValueError(f"y is {low[0]:g} at most: squares underflow; divide it by its spread")
         self._shift = np.zeros(columns.shape[1])
         if self.fit_intercept:
-            # An approximate mean will do; fsum gives the same bits for any order of the rows.
+            # An approximate mean is enough; fsum gives the same bits for any order of the rows.
             mass = summary.drawn.weight[:MEAN_ROWS]
             total = math.fsum(mass)
             self._shift = np.array([math.fsum(mass * y) / total for y in columns[:MEAN_ROWS].T])
@@ -211,7 +212,7 @@ class KernelRegressor(RegressorMixin, KernelModel, LatticeModel, WideModel):
         return self._single
 
     def _n_left_out(self, p: int) -> int:
-        # Squared errors are cheap to compute, so every row is left out if there are not many.
+        # Squared errors are cheap, so leave-one-out errors use every row if there are not many.
         return max(super()._n_left_out(p), LEFT_OUT_FEATURES // p)
 
     def _encoded(self, block: Block) -> tuple[Any, Any]:
@@ -261,7 +262,7 @@ class KernelRegressor(RegressorMixin, KernelModel, LatticeModel, WideModel):
             return
         given, lattice = sums, self._lattice_of_fit()
         if lattice is not None:
-            sums, copy = sums.normal(lattice), False  # a gram of its own
+            sums, copy = sums.normal(lattice), False  # `normal` returns a new gram
         fit = self._solve(sums, sample, distinct_share, copy=copy)
         self._set_solution(fit.coefficients, fit.intercept, noise_variance(fit, sample))
         if lattice is not None:
@@ -310,7 +311,7 @@ class KernelRegressor(RegressorMixin, KernelModel, LatticeModel, WideModel):
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """f(x), (n,) or (n, t); with `return_std` also the standard deviation of f(x).
 
-        The posterior deviation of the function under a Gaussian process with prior
+        The posterior standard deviation of the function under a Gaussian process with prior
         f ~ N(0, noise_ / alpha z'z) and a flat prior for the intercept: the square root of
         noise_ (z'(G + alpha I)^-1 z + 1 / n) with centred z and G. It does not include the noise:
         a new observation deviates by sqrt(std^2 + noise_).
@@ -335,7 +336,7 @@ class KernelRegressor(RegressorMixin, KernelModel, LatticeModel, WideModel):
         return self._answer(np.concatenate(means), spread)
 
     def _predicted_by_lattice(self, X: Any, return_std: bool) -> Any:
-        """`predict` by transforms; X is read once for the means, and again for deviations."""
+        """`predict` by transforms; reads X once for the means, and again for deviations."""
         if not return_std:
             return self._answer(self._scores(X), None)
         if self._posterior is None and hasattr(self, "_toeplitz"):
@@ -353,15 +354,15 @@ class KernelRegressor(RegressorMixin, KernelModel, LatticeModel, WideModel):
 
     @property
     def posterior(self) -> Posterior | None:
-        """What `return_std` needs; None for a map with negative weights or above 8192 columns."""
+        """The posterior for `return_std`; None for a signed map or above 8192 columns."""
         check_is_fitted(self)
         return self._posterior
 
     def _checked_posterior(self) -> Posterior:
         if self.solver_ == "iterative":
             raise ValueError(
-                "return_std=True needs the factor of a p x p matrix, which solver='iterative' does "
-                "without; fit fewer columns by solver='products'"
+                "return_std=True needs the factor of a p x p matrix, which solver='iterative' "
+                "does not compute; use fewer columns and solver='products'"
             )
         if self._posterior is None:
             raise ValueError(
@@ -380,7 +381,7 @@ class KernelRegressor(RegressorMixin, KernelModel, LatticeModel, WideModel):
 
     def _check_restored(self, p: int) -> int:
         t, single = len(self._shift), self._single
-        self.__dict__.setdefault("solver_", "products")  # is stored of other solvers only
+        self.__dict__.setdefault("solver_", "products")  # files store it for other solvers only
         self._lattice_of_fit()
         require(t == 1 or not single, "one target has several means")
         require(self.coef_.shape == ((p,) if single else (t, p)), "coef_ does not fit the map")

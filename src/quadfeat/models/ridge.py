@@ -16,7 +16,7 @@ from .ridge_sums import NormalSums, RidgeSystem
 from .stream import Rows, Stream, summed
 from .tuning import Tried, best, penalties
 
-_CANCELLED = 1e-13  # share of the total squares below which those of the residuals are rounding
+_CANCELLED = 1e-13  # below this share of the total, squares of residuals are rounding error
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,11 +28,11 @@ class RidgeFit:
     alpha: float
     tried: list[Tried]
     system: RidgeSystem
-    freedom: float | None  # degrees of freedom, where the path knows them
+    freedom: float | None  # degrees of freedom, if the path knows them
     cholesky: InPlaceCholesky | None  # of gram + alpha I; None for signed maps
 
     def left_out(self, rows: Rows) -> Floats:
-        """Predictions for rows of the fit with each x left out in turn, (n, t)."""
+        """Leave-one-out predictions for rows of the fit, (n, t); without all rows of equal x."""
         groups = rows.grouped()
         centred = np.asarray(groups.Z, dtype=np.float64) - self.system.feature_mean
         fitted = centred @ self.coefficients + self.system.target_mean
@@ -45,12 +45,12 @@ class RidgeFit:
         return rows.expanded(np.asarray(groups.y - (groups.y - fitted) / (1 - leverage)))
 
 
-Score = Callable[[Floats], float]  # of left-out predictions for a sample; lower is better
+Score = Callable[[Floats], float]  # of leave-one-out predictions; lower is better
 
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What standard deviations of predictions need; weights have mean 1 over the distinct rows.
+    """The arrays for standard deviations of predictions; weights have mean 1 over distinct rows.
 
     `root` (p, p) has the Cholesky factor L' of G + alpha I in its upper triangle.
     """
@@ -81,7 +81,7 @@ class Posterior:
             raise ValueError("a leverage is negative")
 
     def deviations(self, Z: Matrix) -> Floats:
-        """Standard deviation of f / that of the noise, at rows of features, (n,)."""
+        """Standard deviation of f / standard deviation of the noise, at rows of features, (n,)."""
         centred = np.asarray(Z, dtype=np.float64) - self.feature_mean
         return np.sqrt(norms(self.root, centred) + self.intercept_leverage)
 
@@ -102,10 +102,10 @@ def fit_ridge(
 ) -> RidgeFit:
     """Choose alpha and solve; `system` is overwritten.
 
-    Of several alphas, the one with the lowest `score` of the leave-one-out predictions for the
-    sample; a row is left out with all of its copies. Without a score, the squared error, or the
+    Of several alphas it takes the one with the lowest `score` of leave-one-out predictions for the
+    sample; copies of a row are left out together. Without a score it uses the squared error, or the
     likelihood of all rows if the sample does not represent them. Above 8192 columns each alpha
-    needs a factorisation, and the choice is always by the sample.
+    needs a factorisation, and the sample always decides.
     """
     p, signed = len(system.gram), bool((system.signs < 0).any())
     alphas = penalties(system.scale, dtype) if isinstance(alpha, str) else np.atleast_1d(alpha)
@@ -216,7 +216,7 @@ def noise_variance(fit: RidgeFit, sample: Rows) -> Floats:
 
     Weights are divided by their mean over distinct rows, so that copying all rows changes nothing.
     Exact up to 8192 columns; above, df is estimated from the mean leverage of the sample. If n - df
-    is below 1 or RSS is rounding error, the leave-one-out error of the sample instead.
+    is below 1 or RSS is rounding error, it is the leave-one-out error of the sample.
     """
     system, p = fit.system, len(fit.coefficients)
     squares = residual_squares(fit)

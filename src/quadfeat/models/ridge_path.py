@@ -13,9 +13,9 @@ from ..numerics.factorisations import Factors, Indefinite, Tridiagonal, norms
 from .ridge_sums import RidgeSystem
 
 MAX_PATH = 8192  # columns up to which one factorisation serves all penalties
-MAX_LEVERAGE = 1 - 1e-12  # keeps 1 - leverage positive, whatever the rounding
-# Leave-one-out predictions for more penalties than this, and up to so many columns, take all
-# eigenvectors: a matrix product then serves all penalties, instead of a solve for each.
+MAX_LEVERAGE = 1 - 1e-12  # keeps 1 - leverage positive in spite of rounding
+# For more penalties than this, and up to so many columns, leave-one-out predictions use all
+# eigenvectors: then one matrix product replaces a solve for each penalty.
 _FEW_ALPHAS, _EIGEN_COLUMNS = 4, 2048
 
 
@@ -43,7 +43,7 @@ class RidgePath:
 
     @cached_property
     def _eigen(self) -> tuple[Floats, Floats, Floats]:
-        """Eigenvalues (p,), eigenvectors (p, p), and the cross sums along these, (p, t)."""
+        """Eigenvalues (p,), eigenvectors (p, p), and the cross sums in their basis, (p, t)."""
         assert isinstance(self._factors, Tridiagonal)
         values, vectors = self._factors.eigen()
         return values, vectors, vectors.T @ self._system.cross
@@ -67,7 +67,7 @@ class RidgePath:
         return np.maximum(total - explained - alpha * penalty, np.finfo(float).eps * total)
 
     def evidence(self, alphas: Floats) -> Floats:
-        """The restricted likelihood of each alpha as a variance: lower is better; not if signed.
+        """The restricted likelihood of each alpha as a variance; lower is better. Not if signed.
 
         exp(-2 log L / (n - m)) of the restricted likelihood L of weights v ~ N(0, s^2 / alpha I)
         and noise of variance s^2, each target with its own most likely s^2 (Patterson and Thompson,
@@ -99,8 +99,8 @@ class RidgePath:
     ) -> Floats:
         """The weighted sum of squared leave-one-out residuals of these rows, exact, for each alpha.
 
-        Squares of each target are divided by `units`, (t,); `left` is how much of each weight is
-        left out, by default all.
+        Squares of each target are divided by `units`, (t,); `left` is the part of each weight that
+        is left out, by default all.
         """
         mass = np.ones(len(Z)) if weight is None else weight
         weight = weight if left is None else left
@@ -114,10 +114,10 @@ class RidgePath:
     def left_out(
         self, Z: Matrix, Y: Floats, weight: Floats | None, alphas: Floats
     ) -> Iterator[Floats | None]:
-        """Leave-one-out predictions for these rows, for one alpha after another.
+        """Leave-one-out predictions for these rows, one alpha after another.
 
         A residual r of leverage h becomes r / (1 - w h) when its row is left out with all of its
-        weight w: a copy that stayed would give its value away. None if alpha is too small for the
+        weight w: a remaining copy would reveal its value. None if alpha is too small for the
         rounding.
         """
         system = self._system
@@ -133,7 +133,7 @@ class RidgePath:
     def left_out_once(
         self, Z: Matrix, Y: Floats, weight: Floats | None, alpha: float
     ) -> Floats | None:
-        """`left_out` for one alpha: by a Cholesky factor, where that takes half the time."""
+        """`left_out` for one alpha: by a Cholesky factor, if that takes half the time."""
         system = self._system
         try:
             if self.signed:
@@ -153,7 +153,7 @@ class RidgePath:
         leverage = leverage + self._system.intercept_leverage
         if weight is not None:
             leverage *= weight
-        if not self.signed:  # where a leverage may be above 1
+        if not self.signed:  # in signed maps a leverage may be above 1
             leverage = np.minimum(leverage, MAX_LEVERAGE)
         return np.asarray(Y - (Y - fitted) / (1 - leverage)[:, None])
 
@@ -171,7 +171,7 @@ class RidgePath:
     def _by_eigenvectors(
         self, rows: Floats, alphas: Floats
     ) -> Iterator[tuple[Floats, Floats] | None]:
-        """`_by_solves`, where penalties are many."""
+        """`_by_solves` for many penalties."""
         values, vectors, cross = self._eigen
         solvable = values.min() + alphas > 0
         shrunk = np.zeros((len(values), len(alphas)))

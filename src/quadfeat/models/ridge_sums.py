@@ -1,4 +1,4 @@
-"""`NormalSums`, the sums that ridge regression needs; `RidgeSystem`, the equations to solve."""
+"""`NormalSums`, the sums of ridge regression; `RidgeSystem`, the equations to solve."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FAR = 32  # exponent beyond which squares and sums of float32 may overflow or u
 
 
 class NormalSums:
-    """Z'WZ, Z'WY and what centring needs, summed over rows that are not kept.
+    """Z'WZ, Z'WY and the sums for centring, over streamed rows.
 
     Products are computed in the precision of the features and added in float64: a float32 sum over
     many rows is not positive definite. Memory is one float64 (p, p) array, of which only the lower
@@ -72,7 +72,7 @@ class NormalSums:
         p = Z.shape[1]
         width = int(np.clip(-(-p // 4), _TILE, 2 * _TILE))
         cuts = [slice(start, min(start + width, p)) for start in range(0, p, width)]
-        # Twice as wide as high: fewer, larger products, and still enough to share among threads.
+        # Twice as wide as high: fewer, larger products, and still enough for all threads.
         tiles = [
             (rows, slice(start, min(start + 2 * width, rows.start)))
             for rows in cuts
@@ -93,7 +93,7 @@ class NormalSums:
         return self.weight**2 / self.weight_square
 
     def blank(self) -> Callable[[], NormalSums]:
-        """A function that returns empty sums of this shape; small, so that it can be sent."""
+        """A function that returns empty sums of this shape; small enough to be sent."""
         return functools.partial(NormalSums, *self.cross.shape)
 
     def merge(self, other: NormalSums) -> None:
@@ -114,14 +114,14 @@ class NormalSums:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """The sums whose `state` this is; uses the arrays without copying."""
+        """The sums with this `state`; uses the arrays without copying."""
         sums = cls.__new__(cls)
         for name in ("gram", "cross", "feature_sum", "target_sum", "target_square"):
             setattr(sums, name, state[name])
         sums.weight = float(state["weight"])
         if "weight_square" in state:
             sums.weight_square = float(state["weight_square"])
-        else:  # files of version 0.1.0 hold a number of rows
+        else:  # files of version 0.1.0 store a number of rows
             sums.weight_square = sums.weight**2 / float(state["n_rows"])
         return sums
 
@@ -133,7 +133,7 @@ class NormalSums:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:
-        """The sums of `to_bytes`, to the bit; a ValueError for any other bytes."""
+        """The sums written by `to_bytes`, to the bit; a ValueError for any other bytes."""
         try:
             with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
                 sums = cls.from_state({name: arrays[name] for name in arrays.files})
@@ -154,7 +154,7 @@ class NormalSums:
             raise ValueError("a sum of squares or weights is negative")
 
     def fit(self, p: int, n_targets: int) -> bool:
-        """Whether these are sums of so many columns and targets."""
+        """Whether these sums have this number of columns and targets."""
         return self.cross.shape == (p, n_targets)
 
     def system(
@@ -210,7 +210,7 @@ def narrowed(values: Matrix, dtype: Any) -> tuple[Matrix, Any]:
 
 @dataclass(frozen=True, eq=False)
 class RidgeSystem:
-    """The equations (gram + alpha diag(signs)) v = cross; `gram` has its lower triangle only."""
+    """The equations (gram + alpha diag(signs)) v = cross; `gram` has only its lower triangle."""
 
     gram: Floats
     cross: Floats
@@ -229,7 +229,7 @@ class RidgeSystem:
 
     @property
     def units(self) -> Floats:
-        """What squared errors are divided by, (t,): t times each variance if t > 1, else 1."""
+        """Units of squared errors, (t,): t times each variance if t > 1, else 1."""
         variance = self.target_square / self.weight
         several = len(variance) > 1
         return np.where((variance > 0) & several, len(variance) * variance, 1.0)

@@ -18,8 +18,9 @@ from .ridge_path import MAX_PATH
 from .ridge_sums import NormalSums
 from .stream import Rows, Stream
 
-# Decades around the chosen penalty, and between the penalties, that a posterior is averaged over:
-# with k degrees of freedom log alpha has a deviation of about (2 / k)^(1/2), 0.2 decades for ten.
+# A posterior is averaged over penalties: decades around the chosen one, and between two of them.
+# With k degrees of freedom log alpha has a standard deviation of about (2 / k)^(1/2), 0.2 decades
+# for ten.
 _REACH, _STEP = 4.0, 0.25
 
 
@@ -72,7 +73,7 @@ def logistic_posterior(
     """
     stream.fold(sums, Checkpoint.none(), "curvature")
     p, curved = len(sums.feature_sum), sums.weight > 0
-    # Scores so large that no row has any curvature leave the prior.
+    # If scores are so large that no row has any curvature, only the prior is left.
     system = sums.system(intercept=intercept and curved, signs=np.ones(p), copy=False)
     unit = sums.squares / sums.total
     if chosen and curved:
@@ -87,18 +88,18 @@ def logistic_posterior(
 
 
 def averaged_root(gram: Floats, coefficients: Floats, alpha: float) -> Floats:
-    """The root of a precision, (p, p), whose covariance includes that alpha was chosen.
+    """The root of a precision, (p, p), whose covariance accounts for the choice of alpha.
 
-    A band for one alpha says nothing of the bias of a penalty that a few validation rows chose:
-    with one that was ten times too large, bands of 95% held half the truth. Take the normal
-    likelihood that is tangent to the logistic one at its penalised maximum v, of cross products
-    c = (G + alpha I) v. Then a penalty a has the likelihood
+    A band for one alpha ignores the bias of a penalty chosen by a few validation rows: with a
+    penalty ten times too large, 95% bands covered half of the truth. Take the normal likelihood
+    that is tangent to the logistic one at its penalised maximum v, of cross products c = (G + alpha
+    I) v. Then a penalty a has the likelihood
 
         L(a) = exp(c'(G + a I)^-1 c / 2) / det(I + G / a)^(1/2).
 
     The covariance is the mean squared distance from v over all a: the mean of (G + a I)^-1 + d d',
     d = (G + a I)^-1 c - v (Kass and Steffey, 1989), with a flat prior for the deviation a^(-1/2)
-    of a coefficient. A flat one for log a would let weak data take an effect for none at all
+    of a coefficient. A flat prior for log a would let weak data remove an effect completely
     (Gelman, 2006).
 
     Parameters
@@ -110,7 +111,7 @@ def averaged_root(gram: Floats, coefficients: Floats, alpha: float) -> Floats:
     values, vectors = np.linalg.eigh(gram)
     values = np.maximum(values, 0.0)
     rotated = coefficients @ vectors
-    lowest = 1e-7 * values.mean()  # below, penalties are lost in the rounding of the gram
+    lowest = 1e-7 * values.mean()  # smaller penalties are lost in the rounding of the gram
     alpha = max(alpha, lowest)
     cross = (values + alpha) * rotated
     alphas = alpha * 10.0 ** np.arange(-_REACH, _REACH + _STEP / 2, _STEP)
@@ -124,10 +125,10 @@ def averaged_root(gram: Floats, coefficients: Floats, alpha: float) -> Floats:
 
 
 class ScoreBands(ExplainedModel):
-    """The posterior of a classifier that has effects: of the ridge fit, or of a logistic one.
+    """The posterior of a classifier with effects, from a ridge or a logistic fit.
 
-    A squared hinge is no likelihood and has none; nor have more than two classes with the logistic
-    loss, a low rank, signed maps, or maps of more than 8192 columns.
+    There is none for the squared hinge, which is not a likelihood, for the logistic loss of more
+    than two classes, a low rank, signed maps, or maps of more than 8192 columns.
     """
 
     loss_: str
@@ -143,7 +144,7 @@ class ScoreBands(ExplainedModel):
             self.__dict__.pop(name, None)
 
     def _keep_ridge_posterior(self, fit: RidgeFit, rows: Rows) -> None:
-        """Keep what bands need of a fit, whose factor is not used any more."""
+        """Keep what bands need of a fit; its factor is overwritten."""
         if self._tells_effects:
             noise, posterior = noise_variance(fit, rows), Posterior.of(fit)
             if posterior is not None:
@@ -169,8 +170,8 @@ class ScoreBands(ExplainedModel):
     def _effect_deviation(self) -> Callable[[Floats], Floats]:
         if not self._has_deviations:
             raise ValueError(
-                f"return_std=True needs a posterior, which loss={self.loss_!r} with "
-                f"{len(self.coef_)} scores has not; loss='ridge' has one"
+                f"return_std=True needs a posterior, and loss={self.loss_!r} with "
+                f"{len(self.coef_)} scores has none; use loss='ridge'"
             )
         root, noise = self._posterior.root, np.sqrt(self._noise)
         return lambda features: np.outer(np.sqrt(norms(root, features)), noise)

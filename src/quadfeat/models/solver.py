@@ -1,4 +1,4 @@
-"""Which solver fits a regressor, and the parts of a fit that a lattice does by transforms."""
+"""The choice of a regressor's solver, and the parts of a fit that a lattice does by FFTs."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from .toeplitz_sums import ToeplitzSums
 
 NEEDS_NUFFT = "a model fitted by solver='toeplitz' needs finufft: pip install 'quadfeat[nufft]'"
 SOLVERS = ("auto", "products", "toeplitz", "iterative")
-DENSE_COLUMNS = 1024  # up to which the gram of a lattice is written out and factored
-_FEWEST = 64  # rows, from which predictions are transforms
-# Seconds on one core of 2021, for the choice alone: multiply-adds, rows by axes, points of an FFT,
-# entries of a gram.
+DENSE_COLUMNS = 1024  # up to so many the gram of a lattice is formed and factored
+_FEWEST = 64  # rows; from here on predictions use FFTs
+# Seconds on one core of 2021, used only for the choice: per multiply-add, row and axis, point of an
+# FFT, entry of a gram.
 _MULTIPLY_ADD, _ROW, _FFT_POINT = 5e-11, (0, 1.5e-7, 4e-7, 2.4e-6), 4e-9
 _ENTRY, _START = 1e-7, 1e-2
-_STEPS = 1000  # products with the matrix of a fit, the choice of the penalty included
+_STEPS = 1000  # products with the matrix in a fit, including the choice of the penalty
 
 
 def chosen_lattice(solver: str, features: Any, n_rows: int) -> Lattice | None:
-    """The lattice of a map where transforms are asked for, or by "auto" cheaper; else None."""
+    """The lattice of a map if FFTs are requested, or cheaper with "auto"; else None."""
     if solver in ("products", "iterative"):
         return None
     try:
@@ -86,7 +86,7 @@ def lattice_sums(
 
 
 class LatticeModel(ABC):
-    """What a model does by transforms; `solver_` says whether it does."""
+    """The methods of a model that use FFTs; `solver_` says whether it does."""
 
     solver: str
     solver_: str
@@ -95,7 +95,7 @@ class LatticeModel(ABC):
     intercept_: Any
     noise_: Any
     _lattice: Lattice | None  # not stored
-    _toeplitz: ToeplitzPosterior  # of a fit by conjugate gradients
+    _toeplitz: ToeplitzPosterior  # only after conjugate gradients
 
     @abstractmethod
     def _predicted_rows(self, X: Any) -> Iterator[Block]:
@@ -111,7 +111,7 @@ class LatticeModel(ABC):
         self.solver_ = "products" if self._lattice is None else "toeplitz"
 
     def _lattice_of_fit(self) -> Lattice | None:
-        """The lattice, also of a model that was loaded; None if products are to be used."""
+        """The lattice, also of a loaded model; None if the model uses products."""
         if not hasattr(self, "_lattice"):
             transforms = getattr(self, "solver_", "products") == "toeplitz" and has_nufft()
             self._lattice = self.features_.lattice() if transforms else None
@@ -124,7 +124,7 @@ class LatticeModel(ABC):
         return lattice is not None and lattice.n_map_columns > DENSE_COLUMNS
 
     def _transformed(self, X: Any, lattice: Lattice) -> Floats:
-        """z'W + b, (n, t), by transforms; of few rows by a product."""
+        """z'W + b, (n, t), by FFTs, or by a product for few rows."""
         W = np.atleast_2d(self.coef_).T
         modes, intercept = lattice.modes(W), np.atleast_1d(self.intercept_)
         parts = [np.empty((0, W.shape[1]))]
@@ -169,10 +169,10 @@ class LatticeModel(ABC):
         return self._toeplitz.deviations(lattice, rows)
 
     def prediction_bound(self, X: Any) -> PredictionBound:
-        """How far `predict(X)` may be from kernel ridge regression with the exact kernel.
+        """Bounds on the distance of `predict(X)` from ridge regression with the exact kernel.
 
-        With the same `alpha_`, weights and intercept. Of a fit by solver="toeplitz", from the
-        certificate of its grid over the box of all training rows and X.
+        The exact regression has the same `alpha_`, weights and intercept. Only after a fit by
+        solver="toeplitz"; uses the certificate of its grid over the box of all training rows and X.
 
         Parameters
         ----------

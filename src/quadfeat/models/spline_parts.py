@@ -11,7 +11,7 @@ from scipy.interpolate import BSpline
 
 from .._typing import Floats
 
-# Intervals of a column, by the number of columns: rows for each interval, fewest and most.
+# Intervals of a column, by the number of columns: rows per interval, fewest and most intervals.
 _INTERVALS = {1: (200, 8, 20), 2: (600, 4, 6)}
 
 
@@ -32,7 +32,7 @@ class Splines:
 
     @classmethod
     def of(cls, rows: Floats, columns: Sequence[int]) -> Splines:
-        """The splines of some columns, for the distribution of rows."""
+        """The splines of some columns, with knots at quantiles of these rows."""
         share, fewest, most = _INTERVALS[len(columns)]
         intervals = int(np.clip(len(rows) // share, fewest, most))
         knots, degrees = [], []
@@ -47,7 +47,7 @@ class Splines:
         return cls(tuple(columns), tuple(knots), tuple(degrees))
 
     def __call__(self, rows: Floats) -> Floats:
-        """The values of all products, (n, q); beyond the knots those at their end."""
+        """The values of all products, (n, q); beyond the knots the value at their end."""
         bases = [
             _basis(rows[:, column], knots, degree)
             for column, knots, degree in zip(self.columns, self.knots, self.degrees, strict=True)

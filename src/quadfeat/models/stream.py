@@ -17,7 +17,7 @@ from ..data.blocks import Block
 from ..data.checkpoint import Checkpoint
 from ..data.iterators import IteratorSource
 
-_BUFFER = 2**28  # bytes of features at a time: long products, and small beside the sums
+_BUFFER = 2**28  # bytes of features at a time: long products, but small compared with the sums
 LONGEST = 8192  # rows of a product; longer ones are no faster
 _KEPT = 2**30  # bytes of features that are cached for further passes
 LABELS = {  # by stage
@@ -31,7 +31,7 @@ Arrays = Callable[[], dict[str, Any]]
 
 
 class RowMap(Protocol):
-    """What rows are written by: a `FeatureMap`, or a `Lattice`, which has `rows_at_once` too."""
+    """Writes features of rows: a `FeatureMap`, or a `Lattice`, which also has `rows_at_once`."""
 
     @property
     def n_columns_(self) -> int: ...
@@ -40,7 +40,7 @@ class RowMap(Protocol):
 
 
 class Sums(Protocol):
-    """What rows of features are added to: `NormalSums`, `LossSums`."""
+    """Sums over rows of features: `NormalSums`, `LossSums`."""
 
     def add(self, Z: Matrix, y: Any, weight: Any) -> None: ...
 
@@ -86,13 +86,13 @@ def summed(stream: Stream, checkpoint: Checkpoint, empty_sums: Any, stage: str) 
 
 
 class LocalStream(ABC):
-    """A stream whose features are made on this machine, some rows at a time."""
+    """A stream whose features are computed on this machine, some rows at a time."""
 
     @abstractmethod
     def pieces(self, label: str, start: int = 0) -> Iterator[tuple[Rows, int | None]]:
         """One pass from block `start` on: features of up to 8192 rows, in a reused buffer.
 
-        With each comes the number of blocks that are complete after it, or None inside a block.
+        Each comes with the number of blocks complete after it, or None inside a block.
         """
 
     @abstractmethod
@@ -101,7 +101,7 @@ class LocalStream(ABC):
 
     @abstractmethod
     def expect(self, checksums: Any) -> None:
-        """Refuse a source whose first blocks have other checksums."""
+        """Raise an error if the first blocks of the source have other checksums."""
 
     def fold(
         self,
@@ -126,12 +126,12 @@ class LocalStream(ABC):
             if not checkpoint.exists:
                 raise
             raise KeyboardInterrupt(
-                "stopped; the checkpoint is whole, and the same fit with it goes on from there"
+                "stopped; the checkpoint is complete, and the same fit with it resumes from there"
             ) from None
 
 
 class FeatureStream(LocalStream):
-    """The features of a source, made again on every pass, or cached if they are small.
+    """The features of a source, recomputed in every pass, or cached if they are small.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ class FeatureStream(LocalStream):
 class Rows(LocalStream):
     """Features, targets and weights of rows in memory: part of a block, or the rows of a sample.
 
-    A `Block` has the rows of X themselves. The parameters after `weight` describe a sample.
+    A `Block` has rows of X instead of features. The parameters after `weight` describe a sample.
 
     Parameters
     ----------
@@ -223,8 +223,8 @@ class Rows(LocalStream):
         row is left out on its own
     of_all : bool, whether these rows represent all rows of the fit
     complete : bool, whether these are all distinct rows of the fit
-    counts : bool, whether a weight counts observations, which are left out one at a time, and not
-        copies, which are left out together
+    counts : bool, whether a weight is a number of observations, left out one at a time, instead of
+        copies, left out together
     """
 
     Z: Matrix
@@ -238,7 +238,7 @@ class Rows(LocalStream):
 
     @property
     def left(self) -> Floats | None:
-        """How much of each weight is left out at a time."""
+        """The part of each weight that is left out at a time."""
         return (
             np.minimum(self.weight, 1.0) if self.counts and self.weight is not None else self.weight
         )
@@ -289,7 +289,7 @@ class Rows(LocalStream):
 def gathered(
     pieces: Iterator[tuple[Rows, int | None]], rows: int
 ) -> Iterator[tuple[Rows, int | None]]:
-    """Pieces of at least so many rows, each of whole blocks, so that resumed passes cut alike."""
+    """Pieces of at least so many rows, of whole blocks, so that resumed passes cut alike."""
     some: list[Rows] = []
     count, last = 0, None
     for piece, done in pieces:

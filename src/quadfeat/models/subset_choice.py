@@ -1,4 +1,4 @@
-"""The subsets of an ANOVA kernel by the targets, and what there is to tell about them."""
+"""The choice of subsets of an ANOVA kernel by the targets, and its entries of `tuning_`."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from ..learning.subsets import RESAMPLES, LearnedSubsets
 from ..learning.unrestricted import unexplained_by_all
 from .tuning import Tried
 
-_NOTHING = 0.98  # of the variance: subsets that leave more unexplained explain nothing
-_CLEARLY = 0.85  # of what subsets leave unexplained: a kernel that leaves less is clearly better,
-_TELLING = 0.01  # and if it explains so much more of the variance: less is nobody's loss
+_NOTHING = 0.98  # share of the variance: subsets that leave more unexplained explain nothing
+_CLEARLY = 0.85  # a kernel is clearly better if it leaves less than this share of it
+_TELLING = 0.01  # if it also explains this much more of the variance
 
 
 def choose_subsets(
     kernel: Anova, X: Matrix, Y: Floats, weight: Floats
 ) -> tuple[Kernel, list[Tried]]:
-    """The kernel with what it learns, and the rows of `tuning_`: one for each family and subset.
+    """The learned kernel, and the entries of `tuning_`: one for each family and subset.
 
-    The score of a family of kernels, where the base was open, is the unexplained share of the
-    variance of rows that are left out of a fit of few landmarks.
-    The score of a subset is the share of resamples that left it out. The last rows have the share
-    of the variance of validation rows that all subsets leave unexplained, and, for comparison, that
-    of a Gaussian kernel of all columns at once. Warns where no subset explains anything, and where
-    the kernel of all columns explains clearly more.
+    If no base was given, the score of a family is the share of the variance that leave-one-out
+    predictions of a fit of few landmarks leave unexplained. The score of a subset is the share of
+    resamples that left it out. The last entries are the share of the variance of validation rows
+    that all subsets leave unexplained and, for comparison, the share that a Gaussian kernel of all
+    columns at once leaves. Warns if no subset explains anything, or if the kernel of all columns
+    explains clearly more.
     """
     rows = np.asarray(X, dtype=np.float64)
     learned, found, families = kernel.learned_anova(rows, Y, weight)
@@ -67,7 +67,7 @@ def _warn(found: LearnedSubsets, every: float | None, order: int) -> None:
         )
     elif every is not None and every < least:
         warnings.warn(
-            f"subsets of up to {order} columns leave {left}: effects do not tell the whole; a "
+            f"subsets of up to {order} columns leave {left}: effects miss a part of the target; a "
             f"larger order, or Gaussian('learned') without Anova, predicts better",
             stacklevel=2,
         )

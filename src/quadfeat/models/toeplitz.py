@@ -29,25 +29,24 @@ from .ridge_sums import CANCELLED
 from .toeplitz_sums import ToeplitzSums
 from .tuning import Tried, best, penalties
 
-TOLERANCE = 1e-8  # of a solution, in the norm of its matrix
+TOLERANCE = 1e-8  # error of a solution, in the norm of its matrix
 _MOST_STEPS = 5000
-_LONGEST_AXIS = 512  # nodes, up to which eigenvectors of an axis are a minor cost
+_LONGEST_AXIS = 512  # up to so many nodes the eigenvectors of an axis are cheap
 _PROBES = 4  # random vectors, for log-determinants and traces
 _LANCZOS = 25  # steps; 10 give four digits after preconditioning by marginals
-_TUNING_TOLERANCE = 1e-4  # sums of squares are right to its square
+_TUNING_TOLERANCE = 1e-4  # sums of squares have the square of this error
 MOST_STD_ROWS = 1000
-_STD_TOLERANCE = 1e-3  # a variance is right to its square
-_STD_WORK = 2**22  # modes of rows that are solved for at a time
+_STD_TOLERANCE = 1e-3  # a variance has the square of this error
+_STD_WORK = 2**22  # modes of all rows that are solved at a time
 
 
 class ToeplitzSystem:
     """The equations (R T R - W mu mu^H + alpha I) u = c of a ridge regression, in modes.
 
     R are the roots of the lattice, mu the mean of the modes (0 without an intercept). The
-    preconditioner is the same matrix as if the columns of X were independent, and the kernel a
-    product over axes: a Kronecker product (20 steps instead of 3,400 by the diagonal for 1e7
-    uniform rows and alpha = 1 in 2 axes; 1,100 for an isotropic kernel). If an axis is long, it is
-    the diagonal.
+    preconditioner is the matrix for independent columns of X and a kernel that is a product over
+    axes: a Kronecker product (20 steps instead of 3,400 by the diagonal for 1e7 uniform rows and
+    alpha = 1 in 2 axes; 1,100 for an isotropic kernel). If an axis is long, it is the diagonal.
 
     Parameters
     ----------
@@ -143,11 +142,11 @@ class ToeplitzSystem:
         return self.lattice.modes(signs)
 
     def evidence(self, alpha: float, solution: Modes) -> float:
-        """`RidgePath.evidence`, with a log-determinant that is estimated."""
+        """`RidgePath.evidence`, with an estimated log-determinant."""
         determinant, _ = log_determinant(
             self.product(alpha), self.near(alpha), self._probes, _LANCZOS
         )
-        # Modes that are no column have a weight of 0, and so add log alpha.
+        # Modes that are not columns have weight 0, and so add log alpha.
         volume = determinant - self.size * np.log(alpha)
         total = self.target_square
         left = np.maximum(total - dot(self.cross, solution), np.finfo(float).eps * total)
@@ -172,7 +171,7 @@ class ToeplitzSystem:
 
 @dataclass(frozen=True, eq=False)
 class ToeplitzFit:
-    """A solved system: modes (t, *shape) of the coefficients, the penalty, and what was tried."""
+    """A solved system: modes (t, *shape) of the coefficients, the penalty, and `tried`."""
 
     system: ToeplitzSystem
     alpha: float
@@ -195,7 +194,7 @@ class ToeplitzFit:
 def fit_toeplitz(system: ToeplitzSystem, alpha: Any) -> ToeplitzFit:
     """Choose alpha and solve; of several, the one with the highest estimated likelihood.
 
-    By pattern search from the middle, as each alpha takes conjugate gradients of its own.
+    By pattern search from the middle, because each alpha needs its own conjugate gradients.
     """
     word = isinstance(alpha, str)
     alphas = penalties(system.scale, np.float64) if word else np.atleast_1d(alpha)
@@ -231,8 +230,9 @@ def fit_toeplitz(system: ToeplitzSystem, alpha: Any) -> ToeplitzFit:
     if solved.error > TOLERANCE:
         warnings.warn(
             f"conjugate gradients stopped after {solved.steps} steps with an error of "
-            f"{solved.error:.2g} of the solution, above {TOLERANCE:g}: alpha={chosen:.3g} is small "
-            f"beside the trace of the gram, {system.scale:.3g}; a larger alpha needs fewer steps",
+            f"{solved.error:.2g} of the solution, above {TOLERANCE:g}: alpha={chosen:.3g} is "
+            f"small compared with the trace of the gram, {system.scale:.3g}; a larger alpha needs "
+            f"fewer steps",
             ConvergenceWarning,
             stacklevel=2,
         )
@@ -241,10 +241,10 @@ def fit_toeplitz(system: ToeplitzSystem, alpha: Any) -> ToeplitzFit:
 
 @dataclass(frozen=True, eq=False)
 class ToeplitzPosterior:
-    """What standard deviations and bounds of predictions need: the sums, and how they were solved.
+    """What standard deviations and bounds of predictions need: the sums and their solution.
 
     `sums` and `alpha` are those of the fit, `unit` is the mean weight of a distinct row, `squares`
-    (t,) are those of the residuals, `residual` (t,) is what is left of the equations.
+    (t,) are those of the residuals, `residual` (t,) are the solver's residuals.
     """
 
     sums: ToeplitzSums
@@ -261,7 +261,7 @@ class ToeplitzPosterior:
         require(self.squares.shape == self.residual.shape == t, "there is not one per target")
 
     def size(self, noise: Floats) -> FitSize:
-        """What a bound of predictions needs; `noise` (t,) is that of a distinct row."""
+        """The numbers for a bound of predictions; `noise` (t,) is that of a distinct row."""
         unit, weight = self.unit * noise, self.sums.weight
         return FitSize(weight, unit, self.squares, self.residual, self.alpha, self.intercept)
 

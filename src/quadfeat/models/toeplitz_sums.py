@@ -1,4 +1,4 @@
-"""`ToeplitzSums`, what ridge regression on an equispaced grid needs, by non-uniform FFTs."""
+"""`ToeplitzSums`, the sums of ridge regression on an equispaced grid, by non-uniform FFTs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COMPLEX = ("generator", "cross", "feature_sum")
 
 
 class ToeplitzSums:
-    """The generating vector of Z'WZ, the modes of Z'WY, and what centring needs.
+    """The generating vector of Z'WZ, the modes of Z'WY, and the sums for centring.
 
     The sums of `NormalSums` for the features of a `Lattice`, before roots of weights are multiplied
     in. O(n + p log p) for each block of n rows, p modes; memory for 2^d p numbers.
@@ -48,7 +48,7 @@ class ToeplitzSums:
         self.feature_sum: Modes = np.zeros(shape, dtype=np.complex128)
         self.target_sum: Floats = np.zeros(n_targets)
         self.target_square: Floats = np.zeros(n_targets)
-        self.low: Floats = np.full(len(self.steps), np.inf)  # the box of the rows
+        self.low: Floats = np.full(len(self.steps), np.inf)  # the bounding box of the rows
         self.high: Floats = np.full(len(self.steps), -np.inf)
         self.weight = 0.0
         self.weight_square = 0.0
@@ -92,7 +92,7 @@ class ToeplitzSums:
         return self.weight**2 / self.weight_square
 
     def blank(self) -> Callable[[], ToeplitzSums]:
-        """A function that returns empty sums of this shape; small, so that it can be sent."""
+        """A function that returns empty sums of this shape; small enough to be sent."""
         steps = tuple(self.steps.tolist())
         return functools.partial(ToeplitzSums, steps, self.shape, len(self.cross))
 
@@ -115,7 +115,7 @@ class ToeplitzSums:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """The sums whose `state` this is; uses the arrays without copying."""
+        """The sums with this `state`; uses the arrays without copying."""
         sums = cls.__new__(cls)
         for name in (*_SUMS, "steps", "low", "high"):
             value = state[name]
@@ -138,7 +138,7 @@ class ToeplitzSums:
         require(min(squares) >= 0, "a sum of squares or weights is negative")
 
     def fit(self, p: int, n_targets: int) -> bool:
-        """Whether these can be sums of so many columns and targets."""
+        """Whether these sums can have this number of columns and targets."""
         return self.cross.shape[0] == n_targets and prod(self.shape) >= p
 
     def normal(self, lattice: Lattice) -> NormalSums:
@@ -158,12 +158,13 @@ class ToeplitzSums:
 def _real_sums(points: Floats, strengths: Floats, shape: Sequence[int]) -> Modes:
     """Modes of real strengths (t, n), (t, *shape) for odd shapes: two by one complex transform.
 
-    Modes of real strengths at m and -m are conjugate, so those of a + i b can be told apart.
+    Modes of real strengths at m and -m are conjugate, so those of a and b in a + i b can be
+    separated.
     """
     t = len(strengths)
     sizes = np.abs(strengths).max(axis=1)
     exponents = np.frexp(np.where(sizes > 0, sizes, 1.0))[1]
-    scaled = np.ldexp(strengths, -exponents[:, None])  # so that neither drowns in the other's error
+    scaled = np.ldexp(strengths, -exponents[:, None])  # so that rounding loses neither
     paired = np.zeros((-(-t // 2), strengths.shape[1]), dtype=np.complex128)
     paired.real = scaled[::2]
     paired.imag[: t // 2] = scaled[1::2]

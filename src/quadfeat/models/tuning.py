@@ -1,4 +1,4 @@
-"""What was tried and how it scored, as a table; penalties to try, and which one is best."""
+"""A table of tried values and their scores; penalties to try, and the best of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Tried:
     parameter : str
     value : float, or str if the parameter is not a number
     score : float, lower is better; NaN if the value was taken without a comparison
-    judge : str, what the score is
+    judge : str, the meaning of the score
     chosen : bool, whether this value was chosen
     edge : bool, whether this is the smallest or largest value of a grid
     """
@@ -81,7 +81,7 @@ class Tuning(list[Tried]):
 
 
 def with_rows(tuning: Iterable[Tried], parameter: str, rows: Iterable[Tried]) -> Tuning:
-    """The table with these rows at its end, in place of all earlier rows of the parameter."""
+    """The table with these rows at its end; they replace all earlier rows of the parameter."""
     return Tuning([*(tried for tried in tuning if tried.parameter != parameter), *rows])
 
 
@@ -113,12 +113,12 @@ def best(
 ) -> tuple[float, list[Tried]]:
     """The largest alpha whose score is within a share `tie` of the lowest, and all tried.
 
-    Scores of the smallest alphas often differ by rounding only, which must not decide. `ends` are
-    those of the grid, by default the smallest and largest of `alphas`.
+    Scores of the smallest alphas often differ only by rounding, which must not decide. `ends` are
+    the ends of the grid, by default the smallest and largest of `alphas`.
     """
     if not np.isfinite(scores).any():
         raise ValueError(
-            f"no alpha can be judged: the largest, {alphas.max():g}, is too small for the rounding "
+            f"no alpha can be scored: the largest, {alphas.max():g}, is too small for the rounding "
             f"of the sums; give a larger alpha"
         )
     tried = [

@@ -11,7 +11,8 @@ from ..data.summary import effective_share
 from .stream import Rows
 
 _HELD_OUT = 5  # every fifth x of a sample is a validation row
-# Of fewer x every one is a validation row once: a fifth of some hundred rows chooses by luck.
+# With fewer x every one is a validation row once: on a fifth of some hundred rows the choice would
+# be luck.
 _FEW = 1000
 
 
@@ -24,7 +25,7 @@ class Split:
 
     Attributes
     ----------
-    training, validation : Rows, whose weights are those of the rows they represent
+    training, validation : Rows, weighted by the rows they represent
     scale : float, the mean squared length of a row of features, times the mean weight of an x
     n_validation : float, effective number of distinct x in the validation rows (Kish, 1965)
     """
@@ -36,7 +37,7 @@ class Split:
 
     @classmethod
     def of(cls, sample: Rows, fold: int = _HELD_OUT - 1) -> Split:
-        """The split of a sample whose targets are codes of classes, by the number of its fold."""
+        """The split number `fold` of a sample whose targets are codes of classes."""
         rows = Rows(sample.Z, sample.y, sample.mass, group=sample.group)
         group = np.arange(len(rows.Z)) if rows.group is None else rows.group
         held_out = group % _HELD_OUT == fold
@@ -57,7 +58,7 @@ class Split:
 
 
 def folds(sample: Rows) -> list[Split]:
-    """The split of a sample; if it has few x, five, in which each is a validation row once."""
+    """One split of a sample; if it has few x, five, with each row a validation row once."""
     first = Split.of(sample)
     group = np.arange(len(sample.Z)) if sample.group is None else sample.group
     n = _HELD_OUT * first.n_validation

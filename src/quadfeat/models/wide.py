@@ -1,4 +1,4 @@
-"""`WideModel`: when a ridge regression is solved without its gram, and how a model does it."""
+"""`WideModel`: ridge regression without its gram, and when to use it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from .ridge_path import MAX_PATH
 from .stream import Encode, Rows
 from .tuning import Tried, Tuning, with_rows
 
-_PASSES = 20  # of the iterative solver, for the choice alone
-_ENTRY = 60  # multiply-adds that a feature costs beside its products
-_FACTORED = 2.5  # p^3 multiply-adds of all factorisations of a search of alpha
+_PASSES = 20  # passes of the iterative solver, only for the choice
+_ENTRY = 60  # multiply-adds to compute a feature
+_FACTORED = 2.5  # p^3 multiply-adds of all factorisations in a search of alpha
 
 
 class WideModel(ABC):
-    """What a model does to solve a ridge regression without its gram; `solver_` says whether."""
+    """The methods of a model for ridge regression without the gram; see `solver_`."""
 
     alpha: Any
     solver: str
@@ -79,17 +79,17 @@ class WideModel(ABC):
         if self.solver == "iterative":
             if obstacle:
                 raise ValueError(
-                    f"solver='iterative' {obstacle}; solver='products' can, if p^2 numbers of "
-                    f"columns fit into memory"
+                    f"solver='iterative' {obstacle}; solver='products' can, if p x p numbers fit "
+                    f"into memory"
                 )
-            return "it was asked for"
+            return "it was requested"
         return "" if obstacle else self._gain(summary)
 
     def _obstacle(self, summary: Summary, *, batch: bool) -> str:
         if batch:
-            return "reads all rows again and again, and cannot add those of partial_fit"
+            return "reads all rows many times, and cannot add those of partial_fit"
         if not summary.of_all:
-            return "reads all rows again and again, and cannot read an iterator twice"
+            return "reads all rows many times, and cannot read an iterator twice"
         if self.checkpoint is not None:
             return "has no checkpoints"
         if (self.features_.signs_ < 0).any():
@@ -116,7 +116,7 @@ class WideModel(ABC):
         return HeldOut(drawn.X, rows, np.unique(row_keys(drawn.X)), self._ridge_targets(y))
 
     def _fitted_without_gram(self, data: AnySource, summary: Summary, *, batch: bool) -> bool:
-        """Solve without the gram if that was asked for or gains something; whether it was done."""
+        """Solve without the gram if requested or better; returns whether it was done."""
         reason = self._why_iterative(data, summary, batch=batch)
         if reason:
             self._fit_iterated(data, summary, reason)

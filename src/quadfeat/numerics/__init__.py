@@ -1,21 +1,21 @@
 """Numerics: arrays in, arrays out. Nothing here knows a kernel.
 
 - `gauss`: nodes and weights of Gauss rules from a recurrence, and recurrences from a measure
-- `panels`: Gauss-Legendre panels that hold the mass of a density; its tail, median and quantiles
+- `panels`: Gauss-Legendre panels for the mass of a density; its tail, median and quantiles
 - `cosine_transform`: from a density to a profile and back
 - `nnls`: non-negative least squares
-- `lbfgs`: a descent that asks for one gradient at a time and can be stored
+- `lbfgs`: L-BFGS that requests one gradient at a time and can be stored
 - `factorisations`: Cholesky and other factors of symmetric matrices, and solves with them
-- `principal_frame`: mean and scatter of rows, principal directions, and which rows are far out
+- `principal_frame`: mean and scatter of rows, principal directions, and far rows
 - `evidence`: the likelihood of targets by landmarks, and its derivatives
 - `diagonal_evidence`: the likelihood of a ridge regression with a prior variance per coefficient
 - `distances`: squared distances between rows; `linear_map`: rows multiplied by a matrix
 - `best_first`: the largest products of one factor per axis, in order
 - `nufft`: non-uniform fast Fourier transforms, the only caller of FINUFFT
 - `toeplitz`: products with Toeplitz matrices by FFTs, conjugate gradients, log-determinants
-- `blas`: BLAS on one thread, and large products shared among our own threads
+- `blas`: BLAS on one thread, and large products split among our threads
 
-The one rule: SciPy's LAPACK is called in this room alone, and threads of BLAS are set in `blas`.
+The one rule: SciPy's LAPACK is called only in this room, and BLAS threads are set only in `blas`.
 """
 
 from .best_first import Products, largest, largest_products

@@ -32,7 +32,7 @@ def largest_products(roots: Sequence[float], falls: Sequence[Floats], count: int
     """The `count` largest products of one factor per axis, over all groups; fewer if there are not
     so many.
 
-    Equal products come by group, then by parent, axis and factor. O(log count) each: a product
+    Equal products are ordered by group, then parent, axis and factor. O(log count) each: a product
     opens at most three more, none larger than itself.
 
     Parameters
@@ -61,7 +61,7 @@ def largest_products(roots: Sequence[float], falls: Sequence[Floats], count: int
     heapify(heap)
     found: list[tuple[float, int, int, int, int]] = []
     while heap and len(found) < count:
-        # A negative logarithm, so that the heap's least is the largest product.
+        # A negative logarithm, so that the heap's minimum is the largest product.
         product = negative, group, parent, axis, factor = heap[0]
         first = firsts[group]
         following = axis + 1
@@ -88,7 +88,7 @@ def largest_products(roots: Sequence[float], falls: Sequence[Floats], count: int
 
 
 def largest(values: Floats, owner: Indices, p: int) -> Indices:
-    """Positions of the p largest values, at least one of every owner where p allows."""
+    """Positions of the p largest values, at least one of every owner if p allows."""
     order = np.argsort(-values, kind="stable")
     firsts = np.unique(owner[order], return_index=True)[1]
     return np.concatenate([order[np.sort(firsts)], np.delete(order, firsts)])[:p]

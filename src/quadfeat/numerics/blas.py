@@ -1,9 +1,9 @@
-"""One policy for BLAS threads: BLAS runs on one, and large products are shared among ours.
+"""One policy for BLAS threads: BLAS runs on one, and large products are split among ours.
 
-NumPy and SciPy each bring an OpenBLAS with threads of its own, which wait for work by spinning. In
-small factorisations they take the cores from each other and from whatever else runs: on a busy
-machine fits took up to 15 times as long as on one thread (benchmarks/under_load.py). So fits run
-under `one_thread`, and what is large is cut into parts that do not wait for each other: `share`.
+NumPy and SciPy each bring an OpenBLAS with its threads, which wait for work by spinning. In small
+factorisations they take the cores from each other and from other programs: on a busy machine fits
+took up to 15 times as long as on one thread (benchmarks/under_load.py). So fits run under
+`one_thread`, and large work is cut into independent parts: `share`.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 Item = TypeVar("Item")
 Matrix = npt.NDArray[Any]
-Sizes = list[tuple[Any, int]]  # of pools, each a controller of threadpoolctl's
-_PARTS = 8  # of a product, at most
-_PART_ROWS = 256  # of a part, at least
-_SHARED_WORK = 2**24  # multiply-adds from which a product is split
+Sizes = list[tuple[Any, int]]  # sizes of pools; a pool is a controller of threadpoolctl
+_PARTS = 8  # most parts of a product
+_PART_ROWS = 256  # fewest rows of a part
+_SHARED_WORK = 2**24  # products of at least so many multiply-adds are split
 
 
 class _Pools:
@@ -47,9 +47,9 @@ class _Pools:
         self._per_thread = [library for library, layer in pairs if layer == "openmp"]
         # A signal or the garbage collector may leave a region while the same thread enters one.
         self._lock = threading.RLock()
-        # Of each region: its Python thread, and the sizes to restore in that thread.
+        # For each region: its Python thread, and the sizes to restore in that thread.
         self._users: dict[object, tuple[int, Sizes]] = {}
-        self._sizes: Sizes = []  # to restore in the process
+        self._sizes: Sizes = []  # sizes to restore in the process
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(
                 before=self._lock.acquire,
@@ -62,7 +62,7 @@ class _Pools:
             first = not self._users
             if (
                 first and not self._sizes
-            ):  # else an interrupt stopped `leave` before it restored them
+            ):  # otherwise an interrupt stopped `leave` before it restored them
                 self._sizes = _sizes(self._per_process)
             self._users[user] = threading.get_ident(), _sizes(self._per_thread)
             self.limit()
@@ -70,7 +70,7 @@ class _Pools:
                 _set([(library, 1) for library, _ in self._sizes])
 
     def leave(self, user: object) -> None:
-        """Also for a user who was interrupted in `enter`."""
+        """Also works for a user interrupted in `enter`."""
         with self._lock:
             _, sizes = self._users.get(user, (0, []))
             _set(sizes)
@@ -80,7 +80,7 @@ class _Pools:
                 self._sizes = []
 
     def limit(self) -> None:
-        """One BLAS thread in the pools that are settings of this Python thread."""
+        """Set the pools of this Python thread to one BLAS thread."""
         _set([(library, 1) for library in self._per_thread])
 
     def spare(self) -> int:
@@ -93,7 +93,7 @@ class _Pools:
             return max((size for sizes in restored for _, size in sizes), default=1)
 
     def _forked(self) -> None:
-        """In a forked child none of the threads exist that were in regions: restore the sizes."""
+        """A forked child has none of the threads that were in regions: restore the sizes."""
         self._users.clear()
         _set(self._sizes)
         self._sizes = []
@@ -106,8 +106,8 @@ def _sizes(libraries: list[Any]) -> Sizes:
 
 def _set(sizes: Sizes) -> None:
     for library, size in sizes:
-        # From 3.8 on threadpoolctl heeds the first Python thread that asks, and no other until
-        # that one is done. We count the threads ourselves, and the last to leave may be another.
+        # Since 3.8 threadpoolctl serves the first Python thread that asks, and no other until that
+        # one is done. We count the threads ourselves, and the last to leave may be another one.
         clear = getattr(library, "clear_controlling_thread", lambda force: None)
         clear(force=True)
         library.set_num_threads(size)
@@ -162,11 +162,11 @@ def on_one_thread(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
 
 @on_one_thread
 def share(function: Callable[[Item], object], items: Iterable[Item]) -> None:
-    """Call a function of each item, on as many threads as BLAS would have had.
+    """Call a function on each item, on as many threads as BLAS would have had.
 
-    The next item goes to whichever thread is free, so none waits for one that a busy machine has
-    paused. Calls must not write to the same memory; results then have the same bits for any number
-    of threads. Only the caller's thread works while other Python threads are in fits.
+    The next item goes to any free thread, so none waits for one that a busy machine has paused.
+    Calls must not write to the same memory; results then have the same bits for any number of
+    threads. While other Python threads are in fits, only the caller's thread works.
 
     >>> squares = [0] * 3
     >>> share(lambda i: squares.__setitem__(i, i**2), range(3))
@@ -199,7 +199,7 @@ def share(function: Callable[[Item], object], items: Iterable[Item]) -> None:
             other = threading.Thread(target=context.run, args=(help_out,), daemon=True)
             try:
                 other.start()
-            except RuntimeError:  # the system gives no more
+            except RuntimeError:  # the system allows no more threads
                 break
             others.append(other)
         work()
@@ -212,7 +212,7 @@ def share(function: Callable[[Item], object], items: Iterable[Item]) -> None:
 
 
 def product(A: Matrix, B: Matrix, out: Matrix | None = None) -> Matrix:
-    """A @ B, with its rows shared among threads where that is worth it.
+    """A @ B, with its rows split among threads if that is worth it.
 
     >>> product(np.eye(2), np.ones((2, 1))).ravel()
     array([1., 1.])

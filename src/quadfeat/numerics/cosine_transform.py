@@ -15,9 +15,9 @@ class CosineTransform:
     """The integral of function(t) cos(t * at) over the real line, for an even function.
 
     Light tails: Gauss-Legendre panels short enough for the fastest cosine. Heavy tails: the sum
-    over half-waves, extrapolated. More than 400 points are read off a Chebyshev interpolant. What
-    is computed up to the largest `at` is cached for smaller ones. `edges` are panels that hold all
-    of the function, for one with peaks.
+    over half-waves, extrapolated. More than 400 points are read from a Chebyshev interpolant.
+    Results up to the largest `at` are cached for smaller ones. `edges` are panels that contain the
+    whole function, for one with peaks.
 
     >>> transform = CosineTransform(lambda t: np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi))
     >>> bool(np.allclose(transform(np.array([1.0])), np.exp(-0.5)))
@@ -50,7 +50,7 @@ _COSINE, _SINE = _Wave(np.cos, 0, 0.5), _Wave(np.sin, 1, 1.0)
 
 
 class _Waves:
-    """The integral of function(t) times a wave, for at >= 0, with what is cached of it."""
+    """The integral of function(t) times a wave, for at >= 0, with a cache."""
 
     def __init__(self, function: Profile, edges: Floats, wave: _Wave) -> None:
         self._function = function
@@ -111,8 +111,8 @@ def _heavy_transform(function: Profile, edges: Floats, wave: _Wave) -> Profile:
     peaks = end_of_peaks(function, edges)
     if np.any(function(scan(edges)) < 0):
         raise NoDensity(
-            "this profile changes its sign and falls slowly, so its spectrum cannot be found from "
-            "it; smooth the kernel with Smoothed(kernel, width)"
+            "this profile changes its sign and falls slowly, so its spectrum cannot be computed "
+            "from it; smooth the kernel with Smoothed(kernel, width)"
         )
 
     def on_angles(theta: Floats) -> Floats:
@@ -154,7 +154,7 @@ def _heavy_transform(function: Profile, edges: Floats, wave: _Wave) -> Profile:
     return lambda at: np.array([one(a) for a in at])
 
 
-_RISE = 8.0  # median frequencies, beyond which t * function(t) falls where no peak is
+_RISE = 8.0  # median frequencies, beyond which t * function(t) falls except at peaks
 _TAIL = 24  # half-waves of an oscillating tail; the sum errs by 5.8**-24 of the first
 
 

@@ -10,7 +10,7 @@ from scipy.linalg import cho_solve, cholesky, lapack
 
 from .._typing import Floats, Indices
 
-_NEGLIGIBLE = 1e-8  # prior variance of a coefficient, by that of its estimate from the data alone
+_NEGLIGIBLE = 1e-8  # prior variance of a coefficient, over that of its estimate from data alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +23,7 @@ class Squares:
     n: float
 
     def at(self, kept: Indices) -> Squares:
-        """The sums of some coefficients only."""
+        """The sums of a subset of the coefficients."""
         return Squares(self.gram[np.ix_(kept, kept)], self.cross[kept], self.targets, self.n)
 
 
@@ -40,7 +40,7 @@ class Ridge:
     With D the variances and B = I + D^1/2 G D^1/2, the likelihood with the most likely variance of
     noise of each target is t / 2 log det B + (n - 1) / 2 sum log(y'y - c'(G + D^-1)^-1 c).
     Coefficients with D_j G_jj below 1e-8 count as 0: each changes the likelihood and its
-    derivatives by less than 1e-8 per observation. Cost O(p^3) for the p others, those of `used`.
+    derivatives by less than 1e-8 per observation. Cost O(p^3) for the p others, `used`.
     """
 
     def __init__(self, squares: Squares, variances: Floats) -> None:

@@ -9,8 +9,8 @@ from scipy.linalg import cholesky, lapack, solve_triangular
 
 from .._typing import Floats
 
-_JITTER = 1e-6  # of k(0), so that the Gram matrix of landmarks has a factor
-_REFINEMENTS = 2  # of the solution: without noise, that by the inverse leaves only rounding
+_JITTER = 1e-6  # share of k(0), so that the Gram matrix of landmarks has a factor
+_REFINEMENTS = 2  # refinements of the solution: without noise, that by the inverse is only rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ def evidence(
     between : (m, m), the kernel between landmarks, k(0) = 1
     Y : (n, t), targets
     root_weight : (n,), square roots of the weights of rows, which have mean 1
-    log_noise : float, the log of the variance of noise by that of the function
+    log_noise : float, the log of the noise variance over that of the function
     """
     n, m = cross.shape
     freedom, noise, t = n - 1.0, float(np.exp(log_noise)), Y.shape[1]
@@ -59,7 +59,7 @@ def evidence(
     for _ in range(_REFINEMENTS):
         v += inverse @ (Z.T @ residual - noise * v)
         residual = targets - Z @ v
-    # targets'residual is the same number, but only rounding where there is no noise.
+    # targets'residual is the same number, but only rounding if there is no noise.
     squares = np.square(residual).sum(axis=0) + noise * np.square(v).sum(axis=0)
     squares = np.maximum(squares, np.finfo(float).tiny)
     value = freedom / 2 * np.log(squares / freedom).sum() + t * (

@@ -11,8 +11,8 @@ from scipy.linalg import eigh as scipy_eigh
 from .._typing import Floats, Indices, Matrix
 from .blas import share
 
-# Relative to a unit diagonal. A hundred times the rounding of a Gram matrix of 1,000 columns, so
-# that rounding in the null space of a rank-deficient system is damped instead of amplified.
+# Relative to a unit diagonal: a hundred times the rounding of a Gram matrix of 1,000 columns, so
+# that rounding in the null space of a rank-deficient system is damped, not amplified.
 ROUNDING_RIDGE = 1e-12
 
 
@@ -33,7 +33,7 @@ def cholesky(gram: Floats) -> Floats:
 
 
 def plain_cholesky(gram: Floats) -> Floats:
-    """The lower factor of a gram; the damped one of `cholesky` where that is not definite."""
+    """The lower factor of a gram; the damped one of `cholesky` if it is not definite."""
     factor, info = lapack.dpotrf(gram, lower=1, clean=0)
     return np.asarray(factor) if info == 0 else cholesky(gram)
 
@@ -70,7 +70,7 @@ class Factors(ABC):
 
     @abstractmethod
     def solve(self, alpha: float, B: Floats) -> Floats:
-        """The solution; a LinAlgError where the matrix is singular to rounding."""
+        """The solution; a LinAlgError if the matrix is singular up to rounding."""
 
     @abstractmethod
     def trace(self, alpha: float) -> float:
@@ -122,7 +122,7 @@ class Tridiagonal(Factors):
         return np.asarray(solved)
 
     def trace(self, alpha: float) -> float:
-        # Pivots from the top and from the bottom meet in each diagonal entry of the inverse.
+        # Each diagonal entry of the inverse combines the pivots from the top and from the bottom.
         diagonal = self._d + alpha
         down, _ = self._pivots(diagonal, self._e)
         up = self._pivots(diagonal[::-1], self._e[::-1])[0][::-1]
@@ -170,10 +170,10 @@ class Indefinite(Factors):
 
 
 class InPlaceCholesky:
-    """gram + alpha I = L L' in the memory of the gram alone.
+    """gram + alpha I = L L' in the memory of the gram.
 
-    The lower triangle keeps the gram and the upper one holds L', so another alpha needs no second
-    (p, p) array. p^3 / 3 multiply-adds per alpha.
+    The lower triangle keeps the gram and the upper one holds L', so no alpha needs a second (p, p)
+    array. p^3 / 3 multiply-adds per alpha.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ class InPlaceCholesky:
 
     @property
     def root(self) -> Floats:
-        """(p, p) with L' in its upper triangle; the lower one is not part of it."""
+        """(p, p) with L' in its upper triangle; the lower one is something else."""
         return self._gram
 
 
@@ -253,7 +253,7 @@ def triangular_inverse(root: Floats) -> Floats:
 
 
 def precision_root(covariance: Floats) -> Floats:
-    """The upper triangle R with (R'R)^-1 = covariance, (p, p), as `norms` takes it; p^3."""
+    """The upper triangle R with (R'R)^-1 = covariance, (p, p), as in `norms`; p^3."""
     # From the last row to the first, the factor of a covariance is upper triangular: R^-1.
     lower: Floats = np.linalg.cholesky(covariance[::-1, ::-1]).astype(np.float64, copy=False)
     return triangular_inverse(lower[::-1, ::-1])
@@ -267,8 +267,8 @@ def _raise_if(info: int, routine: str) -> None:
 def factor_raised(cholesky: InPlaceCholesky, alpha: float) -> float:
     """Factor for alpha, raised tenfold until the sum is positive definite; return the value used.
 
-    It makes up for what rounding took from the smallest eigenvalues, which depends on the precision
-    of the features and on how many columns are repeated.
+    This makes up for rounding of the smallest eigenvalues, which depends on the precision of the
+    features and on the number of repeated columns.
     """
     trace = float(cholesky.diagonal.sum())
     shift = max(alpha, 1e-7 * trace / len(cholesky.diagonal))

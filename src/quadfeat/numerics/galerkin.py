@@ -1,4 +1,4 @@
-"""Solutions of (G + alpha I) X = B in a space that grows, for every alpha at once."""
+"""Solutions of (G + alpha I) X = B in a growing subspace, for every alpha at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scipy import linalg
 
 from .._typing import Floats
 
-_DEPENDENT = 1e-8  # a direction is dropped if no more of it is left outside of the space
+_DEPENDENT = 1e-8  # a direction is dropped if no more than this share of it is new
 
 
 class Space:
@@ -17,8 +17,8 @@ class Space:
 
     The Galerkin solution V y with V'(G + alpha I) V y = V'B is the best one in the space, in the
     norm of G + alpha I. With residuals as new vectors it is that of block conjugate gradients
-    (O'Leary, 1980); as all vectors are kept, rounding does not slow it down, and the vectors need
-    not come from the same alpha or preconditioner.
+    (O'Leary, 1980); because all vectors are kept, rounding does not slow it down, and vectors may
+    come from different alphas or preconditioners.
 
     Parameters
     ----------
@@ -55,10 +55,10 @@ class Space:
         return self.vectors.shape[1]
 
     def outside(self, directions: Floats, dtype: Any) -> Floats:
-        """An orthonormal basis of what is new in directions (p, s), representable in a dtype.
+        """An orthonormal basis of the new part of directions (p, s), representable in a dtype.
 
-        Vectors are rounded before they are multiplied by G, so that images are those of `vectors`
-        to the rounding of the product alone.
+        Vectors are rounded before they are multiplied by G, so that images match `vectors` up to
+        the rounding of the product.
         """
         lengths = np.linalg.norm(directions, axis=0)
         directions = directions[:, lengths > 0] / lengths[lengths > 0]
@@ -78,7 +78,7 @@ class Space:
         self.grams = _bordered(self.grams, products, old)
 
     def replace(self, combinations: Floats) -> None:
-        """Keep V C only, for combinations C (k, s) that are independent."""
+        """Keep only V C, for independent combinations C (k, s)."""
         basis = np.linalg.qr(combinations)[0]
         self.vectors = self.vectors @ basis
         self.images = self.images @ basis

@@ -13,7 +13,7 @@ from .._typing import Floats
 def gauss_hermite(n: int) -> tuple[Floats, Floats]:
     """The `n`-point Gauss rule of the standard normal: exact to degree 2n - 1.
 
-    Nodes rise, and mirror each other to the last bit. Weights are positive and sum to 1; from
+    Nodes increase, and mirror each other to the last bit. Weights are positive and sum to 1; from
     n = 389 on, those too small for a double are 0.0. O(n^2) time, O(n) memory. Golub and Welsch
     (1969), polished: to n = 2000 nodes are the nearest doubles and weights, where normal
     numbers, have relative error below 2e-14.
@@ -50,7 +50,7 @@ def symmetric_gauss(beta: Floats, n: int) -> tuple[Floats, Floats]:
 
 
 def _rayleigh(nodes: Floats, rest: Floats, beta: Floats) -> tuple[Floats, Floats]:
-    """How far `nodes + rest` lie above the Gauss nodes nearby, and the weights there.
+    """The distance of `nodes + rest` above the nearest Gauss nodes, and the weights there.
 
     At x the orthonormal p_0(x), ..., p_{n-1}(x) solve all rows of the Jacobi matrix's eigenvalue
     equation but the last, whose residual is r. Their Rayleigh quotient is x - r p_{n-1} / S with
@@ -117,9 +117,9 @@ def _two_product(a: Floats | float, b: Floats) -> tuple[Floats, Floats]:
 def stieltjes(nodes: Floats, weights: Floats, n: int) -> Floats:
     """Recurrence coefficients beta_1, ..., beta_{n-1} of a symmetric discrete measure.
 
-    `nodes` are non-negative and distinct. `weights`, of any sum, are those of |x|: that of a
-    positive node counts its mirror image too. O(n^2 N) time and O(n N) memory for N nodes.
-    Stieltjes' procedure (Gautschi 1982) in Lanczos' form, fully reorthogonalised.
+    `nodes` are non-negative and distinct. `weights`, of any sum, are those of |x|: the weight of a
+    positive node includes its mirror image. O(n^2 N) time and O(n N) memory for N nodes. Stieltjes'
+    procedure (Gautschi 1982) in Lanczos' form, fully reorthogonalised.
 
     >>> nodes, weights = np.array([0.0, 3.0**0.5]), np.array([2.0, 1.0])  # gauss_hermite(3)
     >>> stieltjes(nodes, weights, 3).round(12)
@@ -131,7 +131,7 @@ def stieltjes(nodes: Floats, weights: Floats, n: int) -> Floats:
     for k in range(1, n):
         q = nodes * basis[k - 1]
         # On half the line only polynomials of equal parity are orthogonal. The first pass is the
-        # recurrence itself; the second restores what rounding took.
+        # recurrence itself; the second repairs the rounding.
         same_parity = basis[k % 2 : k : 2]
         for _ in range(2):
             q -= (same_parity @ q) @ same_parity

@@ -1,4 +1,4 @@
-"""L-BFGS that asks for one value and gradient at a time, and whose state can be stored."""
+"""L-BFGS that requests one value and gradient at a time; its state can be stored."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from .._typing import Floats
 
-_PAIRS = (10, 100)  # pairs of a step and a gradient change that are kept: least and most
-_PAIR_VALUES = 10**6  # numbers in the pairs, where more than the least are kept
-_DECREASE = 1e-4  # share of the predicted decrease that a step must reach
+_PAIRS = (10, 100)  # fewest and most pairs of a step and a gradient change to keep
+_PAIR_VALUES = 10**6  # most numbers in the pairs, if more than the fewest are kept
+_DECREASE = 1e-4  # a step must reach this share of the predicted decrease
 _ROUNDING = 64 * float(np.finfo(float).eps)
-_STALLED = 1e-9  # share of the value: a stall with a smaller predicted decrease has converged
-_SHORTEST = 1e-6  # step below which noise in the gradient, not the direction, is to blame
+_STALLED = 1e-9  # a stall with a predicted decrease below this share of the value has converged
+_SHORTEST = 1e-6  # at smaller steps the cause is noise in the gradient, not the direction
 
 
 class LBFGS:
@@ -67,8 +67,8 @@ class LBFGS:
     def share_done(self) -> float:
         """The share of the passes that are done, an estimate that only grows.
 
-        How far the logarithm of the predicted decrease is on its way to the tolerance, to the power
-        1.5 because it falls faster at the start; or the share of `max_passes`, if that is more.
+        The progress of the logarithm of the predicted decrease towards the tolerance, to the power
+        1.5 because it falls faster at the start; or the share of `max_passes`, if that is larger.
         """
         return self._share_done
 
@@ -85,7 +85,7 @@ class LBFGS:
         self.trial = self.best + self._step * self._direction
 
     def _way(self) -> float:
-        """How far this is, by the decrease that is predicted and by the number of passes."""
+        """The progress, by the predicted decrease and by the number of passes."""
         self._first = max(self._first, self.shortfall)
         way = 0.0
         if 0 < self._tolerance < self.shortfall < self._first:
@@ -95,7 +95,7 @@ class LBFGS:
     def _is_lower(self, value: float, gradient: Floats) -> bool:
         if value <= self.value + _DECREASE * self._step * self._slope:
             return True
-        # Where values differ by rounding only, slopes still decide (Hager and Zhang 2005).
+        # If values differ only by rounding, slopes still decide (Hager and Zhang 2005).
         level = value <= self.value + _ROUNDING * abs(self.value)
         return level and float(gradient @ self._direction) <= (2 * _DECREASE - 1) * self._slope
 
@@ -116,8 +116,8 @@ class LBFGS:
         excess = value - self.value - self._step * self._slope
         tenth = 0.1 * self._step
         parabola = -0.5 * self._slope * self._step**2 / excess if np.isfinite(excess) else tenth
-        # Before the first pair, and without a preconditioner, only the parabola knows the scale of
-        # a step, however short.
+        # Before the first pair and without a preconditioner, only the parabola gives the scale of a
+        # step.
         least = tenth if self._steps else 0.0
         self._step = float(np.clip(parabola, least, 0.5 * self._step))
         if self._steps and self._step < _SHORTEST:

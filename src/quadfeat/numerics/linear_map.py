@@ -17,7 +17,7 @@ Real = TypeVar("Real", bound=np.floating[Any])
 class LinearMap:
     """Rows x -> M x, in the precision of the rows; columns are scaled if M is diagonal.
 
-    Images that overflow become the largest number, so that a far row is far away, and not NaN.
+    Images that overflow become the largest number: a far row is then far away, not NaN.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Non-negative least squares: an active-set solver that survives rank-deficient systems."""
+"""Non-negative least squares: an active-set solver that handles rank-deficient systems."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from .._typing import Floats, Indices, Mask
 from .factorisations import cholesky, cholesky_solve
 
-# Candidates that join in one round, relative to those already in: 1/16 to 2 were tried in
-# benchmarks/nnls.py. Smaller needs more passes over all candidates, larger more factorisations;
-# the errors after stopping at 500 or 1,000 nodes agree to 10%.
+# Candidates that join in one round, relative to those already in; benchmarks/nnls.py compared 1/16
+# to 2. Smaller needs more passes over all candidates, larger more factorisations; the errors after
+# stopping at 500 or 1,000 nodes agree to 10%.
 _GROWTH = 0.25
 
 
@@ -47,7 +47,7 @@ class _Problem:
         return self.scale * (self.linear - self.gram @ scaled)
 
     def passive_slopes(self, passive: Indices, values: Floats) -> Floats:
-        """The same for the candidates `passive`, the only ones with weights."""
+        """The same, given that only the candidates `passive` have weights."""
         scale = self.scale[passive]
         block = self.gram[np.ix_(passive, passive)]
         slopes: Floats = scale * (self.linear[passive] - block @ (scale * values))
@@ -73,12 +73,11 @@ def nonnegative_least_squares(
 ) -> Solution:
     """The minimiser of a'Ga - 2c'a over a >= 0, for a positive semi-definite G.
 
-    A block active set: groups of candidates with the steepest slopes join, the unconstrained
-    minimiser over those that have joined comes from a Cholesky factor, and a projected step towards
-    it drops those that would go negative (Bertsekas 1982, after Lawson and Hanson 1974). The
-    objective falls at every step, so it cannot cycle; rank-deficient G is damped; scaling c, or
-    rows and columns of G, changes nothing.
-    From a Gram matrix the residual norm is resolved to about 1e-8 of |b|.
+    A block active set: groups of candidates with the steepest slopes join, a Cholesky factor gives
+    the unconstrained minimiser over the joined ones, and a projected step towards it drops those
+    that would become negative (Bertsekas 1982, after Lawson and Hanson 1974). The objective falls
+    at every step, so it cannot cycle; rank-deficient G is damped; scaling c, or rows and columns of
+    G, changes nothing. From a Gram matrix the residual norm is resolved to about 1e-8 of |b|.
 
     Parameters
     ----------
@@ -151,7 +150,7 @@ def _active_set(
 
 
 def _settle(problem: _Problem, weights: Floats, passive: Indices, tolerance: float) -> Floats:
-    """Minimise over the columns `passive`, dropping those that reach zero."""
+    """Minimise over the columns `passive`, dropping columns that reach zero."""
     values = weights[passive]
     factor: Floats | None = None
     gram = np.empty((0, 0))
@@ -179,7 +178,7 @@ def _settle(problem: _Problem, weights: Floats, passive: Indices, tolerance: flo
 def _plunge(
     values: Floats, direction: Floats, slopes: Floats, gram: Floats
 ) -> tuple[Floats, Mask] | None:
-    """Drop all columns that would go negative, solve again, until none does; None if worse.
+    """Drop all columns that would become negative and solve again until none does; None if worse.
 
     Usually right, and then a few factorisations replace hundreds of single drops.
     """
@@ -202,9 +201,9 @@ def _plunge(
 
 
 def _lowers(step: Floats, slopes: Floats, gram: Floats) -> bool:
-    """Whether the step lowers the objective by at least a tenth of what its slope promises.
+    """Whether the step lowers the objective by at least a tenth of what its slope predicts.
 
-    From the step itself: differences of objectives would be lost in rounding at slopes of 1e-8.
+    Computed from the step: differences of objectives would be lost in rounding at slopes of 1e-8.
     """
     linear = float(slopes @ step)
     return linear > 0 and float(step @ gram @ step) - 2 * linear <= -0.1 * linear
@@ -216,9 +215,9 @@ def _projected_step(
     """Values after a step that lowers the objective, and which columns stay; None at the minimum.
 
     First t = 1, 1/2, ... along max(0, values + t direction), which may drop many columns at once.
-    Where the objective bends up before that (nearly dependent columns), the steps of Lawson and
-    Hanson: columns at zero that would go negative leave, and then the one that reaches zero first.
-    Up to there the objective falls, because it is convex, so the number of steps is finite.
+    If the objective turns up before that (nearly dependent columns), it takes the steps of Lawson
+    and Hanson: columns at zero that would become negative leave, and then the one that reaches zero
+    first. Up to there the objective falls, because it is convex, so the number of steps is finite.
     """
     for halvings in range(8):
         moved = np.maximum(values + 0.5**halvings * direction, 0.0)
@@ -261,7 +260,7 @@ def _kkt_residual(weights: Floats, slopes: Floats) -> float:
 
 
 def inverse_lengths(squares: Floats) -> Floats:
-    """1 / sqrt, and 0 for columns so short that they are rounding beside the longest."""
+    """1 / sqrt, and 0 for columns so short that the longest makes them rounding error."""
     if not np.isfinite(squares).all():
         raise ValueError(
             "squared column lengths overflow; divide the columns by their largest entry"

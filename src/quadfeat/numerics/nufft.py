@@ -1,7 +1,7 @@
 """Non-uniform fast Fourier transforms; the only caller of FINUFFT (Barnett et al., 2019).
 
-FINUFFT is an extra. Each call of it runs on one thread, and rows are cut into chunks that do not
-depend on the number of threads: results have the same bits on every machine with one kind of CPU.
+FINUFFT is an extra. Each call runs on one thread, and rows are cut into chunks independently of the
+number of threads: results have the same bits on every machine with one kind of CPU.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy as np
 from .._typing import Floats, Modes
 from .blas import share
 
-# Relative to the root of the sum of squares; about twice what spreading to 1e-9 takes per row, and
-# a ridge system of 1e7 rows keeps the digits that its penalty needs.
+# Relative to the root of the sum of squares. Spreading takes about twice as long per row as for
+# 1e-9, and a ridge system of 1e7 rows keeps the digits that its penalty needs.
 _ACCURACY = 1e-12
 _CHUNK = 2**16  # rows of a transform, at least
 
@@ -30,7 +30,7 @@ def has_nufft() -> bool:
 
 
 def chunk_rows(shape: Sequence[int]) -> int:
-    """Rows of one transform: so many that its FFT, of 2^d grid points a mode, is a minor cost."""
+    """Rows of one transform: enough to make its FFT, of 2^d grid points per mode, a minor cost."""
     return max(_CHUNK, 2 ** len(shape) * prod(shape))
 
 
@@ -68,7 +68,7 @@ def modes_of_points(points: Floats, strengths: Modes, shape: Sequence[int]) -> M
 
 
 def values_at_points(points: Floats, modes: Modes) -> Modes:
-    """sum_m modes[:, m] exp(-i m . points[i]) (type 2), (t, n); modes as of `modes_of_points`.
+    """sum_m modes[:, m] exp(-i m . points[i]) (type 2), (t, n); modes as in `modes_of_points`.
 
     >>> values_at_points(np.array([[np.pi]]), np.array([[0, 1, 2]], complex)).round(6) + 0
     array([[-1.+0.j]])

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from .._errors import NoDensity
 from .._typing import Floats, Profile
 
-POINTS = 24  # of the Gauss-Legendre rule on each panel
+POINTS = 24  # points of the Gauss-Legendre rule on each panel
 _X, _W = np.polynomial.legendre.leggauss(POINTS)
 # Integrals over a panel count as equal if they differ by less than this share of the whole.
 _SAME = 4e-16
@@ -19,7 +19,7 @@ _SAME = 4e-16
 # the frequency apart, so a normal peak is seen if its deviation is above 0.02% of its frequency.
 _OCTAVES = np.concatenate([[0.0], 2.0 ** np.arange(-60.0, 65.0)])
 _LOOK = 5
-_MOST = 1 << 15  # panels during the search; a density that needs more is rough everywhere
+_MOST = 1 << 15  # most panels during the search; a density that needs more is rough everywhere
 _ENOUGH = 1024  # panels after joining
 _AT_ONCE = 1 << 15  # frequencies per call of a density
 
@@ -74,11 +74,11 @@ class _Level(NamedTuple):
 
 
 def search(density: Profile, peaks: Sequence[float] = ()) -> Found:
-    """The panels that hold the mass of an even density, wherever it is.
+    """The panels that contain the mass of an even density, wherever it is.
 
-    Panels of every octave are halved until halving changes no integral, and then joined where one
-    is as good as two. Around `peaks` the first panels shrink to rounding, so that a peak of any
-    width is seen.
+    Panels of every octave are halved until halving changes no integral, and then joined if one is
+    as good as two. Around `peaks` the first panels shrink to rounding, so that peaks of any width
+    are detected.
     """
     shrinking = 2.0 ** -np.arange(1.0, 50.0)
     around = [p * np.concatenate([1 - shrinking, [1.0], 1 + shrinking]) for p in peaks]
@@ -101,7 +101,8 @@ def search(density: Profile, peaks: Sequence[float] = ()) -> Found:
             break
         left, right = _interleaved(left, middle, right, split)
         whole = halves[:, split].reshape(2, -1)
-    # Where the density itself is rounded, the tolerance grows until there are few enough panels.
+    # If the density itself has rounding errors, the tolerance grows until there are few enough
+    # panels.
     for same in _SAME * 10.0 ** np.arange(5):
         found = _joined(density, levels, same * settled)
         if len(found.edges) <= _ENOUGH:
@@ -122,7 +123,7 @@ def _joined(density: Profile, levels: list[_Level], same: float) -> Found:
     for level, one in zip(levels, reversed(kept), strict=True):
         rights.append(level.right[alive & one])
         alive = np.repeat((alive & ~one)[level.split], 2)
-    # Next to zero one panel is as long as it is exact; beyond the mass there are no panels.
+    # Next to zero one panel extends as far as it is exact; beyond the mass there are no panels.
     left, right = levels[0].left, levels[0].right
     mass = np.cumsum(best[0])
     slope = np.cumsum((right + left) * best[0] + (right - left) * best[1]) / right - mass
@@ -136,7 +137,7 @@ def _joined(density: Profile, levels: list[_Level], same: float) -> Found:
 
 
 def _paired(density: Profile, edges: Floats, same: float) -> Floats:
-    """Join neighbours, whatever their parents, while one panel has the integrals of two.
+    """Join neighbours, with any parents, while one panel has the integrals of two.
 
     Away from zero none gets longer than an octave, so that panels show where a tail ends.
     """
@@ -196,20 +197,20 @@ MASS_TOLERANCE = 1e-6
 
 
 def check_mass(mass: float) -> None:
-    """Refuse a density whose mass is not 1 on its panels: a peak may have been missed.
+    """Raise an error if the mass on the panels is not 1: a peak may have been missed.
 
     The tolerance allows for a rounded constant; a certificate adds the error that this can cause.
     """
     if not abs(mass - 1) <= MASS_TOLERANCE:
         raise NoDensity(
-            f"density must have mass 1 over the real line, and {mass:.9g} was found; if it is not "
-            f"normalised, divide it by its mass; if it has peaks much narrower than the frequency "
-            f"they are at, name them, as in Spectral(density, peaks=[20.0])"
+            f"density must have mass 1 over the real line, and its mass is {mass:.9g}; if it is "
+            f"not normalised, divide it by its mass; if it has peaks much narrower than the "
+            f"frequency they are at, name them, as in Spectral(density, peaks=[20.0])"
         )
 
 
 def find_cutoff(density: Profile, order: int, edges: Floats = NO_EDGES) -> float | None:
-    """Where omega**order * density has fallen by 1e-20; None if that is far out in the tail."""
+    """The frequency where omega**order * density has fallen by 1e-20; None if too far out."""
     omega = scan(edges)
     with np.errstate(divide="ignore", over="ignore", under="ignore"):
         size = np.abs(density(omega))
@@ -226,12 +227,12 @@ def find_cutoff(density: Profile, order: int, edges: Floats = NO_EDGES) -> float
 
 
 def scan(edges: Floats) -> Floats:
-    """Frequencies to evaluate a spectrum at: eight per octave, or those of its panels."""
+    """Frequencies for evaluating a spectrum: eight per octave, or those of its panels."""
     return legendre(edges)[0] if len(edges) else 2.0 ** np.arange(-60.0, 120.0, 0.125)
 
 
 def median_frequency(density: Profile, edges: Floats = NO_EDGES) -> float:
-    """The frequency that half of the mass is below, on the scan."""
+    """The frequency below which half of the mass lies, on the scan."""
     omega = scan(edges)
     mass = np.cumsum(np.abs(density(omega)) * np.gradient(omega))
     return float(omega[np.searchsorted(mass, 0.5 * mass[-1])])

@@ -1,4 +1,4 @@
-"""Mean and scatter of rows, their principal directions, and which rows are far out."""
+"""Mean and scatter of rows, their principal directions, and far rows."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .._rows import WIDE, drawn
 from .._typing import Floats, Matrix
 
 _BLOCK_ROWS = 4096
-_SPREAD_ROWS = 1000  # rows that deviations of columns are computed from
-_TAIL = 0.01  # share of a column's values at each end that are clipped in its deviation
+_SPREAD_ROWS = 1000  # rows for the standard deviations of columns
+_TAIL = 0.01  # share of a column's values at each end that is clipped for its standard deviation
 TYPICAL = 0.99  # share of rows that are typical
 _FAR = 100.0  # times the 95% quantile of squared distances: rows beyond are far out
-_FEW_ROWS = 20  # with fewer, correlations cannot be told from chance
+_FEW_ROWS = 20  # with fewer, correlations cannot be distinguished from chance
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ def distances(X: Matrix, rows: npt.NDArray[np.intp] | None = None) -> Floats:
     """Squared distance of each row from the medians, in deviations of the columns, (n,).
 
     Medians and winsorised deviations come from at most 1000 of all rows, or of `rows`, so that a
-    few far rows do not matter. A column that hardly varies without its tails has its plain
+    few far rows do not matter. A column that hardly varies without its tails keeps its plain
     deviation.
     """
     known = np.arange(len(X)) if rows is None else rows
@@ -81,15 +81,15 @@ def distances(X: Matrix, rows: npt.NDArray[np.intp] | None = None) -> Floats:
 
 
 def typical(distance: Floats) -> npt.NDArray[np.bool_]:
-    """Which rows are typical, by their `distances`: all but the outermost hundredth, or one."""
+    """Which rows are typical by their `distances`: all except the outermost hundredth, or one."""
     return distance <= np.quantile(distance, TYPICAL, method="lower")
 
 
 def nearness(distance: Floats) -> Floats:
     """Weights (n,): 1 for nearly all rows, 0 for those that are far out by their `distances`.
 
-    Far out is ten times the distance that a twentieth of the rows exceed. Tails that reach less far
-    are part of the data: they decide the error over all pairs.
+    Far out means beyond ten times the distance that a twentieth of the rows exceed. Shorter tails
+    are part of the data: they dominate the error over all pairs.
     """
     limit = _FAR * float(np.quantile(distance, 0.95))
     return np.where((distance > limit) & (limit > 0), 0.0, 1.0)
@@ -110,9 +110,9 @@ class Frame:
 def frame(moment: Moments, scale: Floats) -> Frame:
     """The principal frame of the rows times `scale` (d,); `mean` stays in the units of the rows.
 
-    Axes whose correlations are within chance for so many rows are the directions themselves: turned
-    ones would be no better, and cost a matrix product. Variances within
-    rounding of zero are zero. d^3 operations.
+    If all correlations are within chance, the axes themselves are the directions: rotated ones
+    would be no better, and cost a matrix product. Variances within rounding of zero are zero. d^3
+    operations.
     """
     covariance = moment.scatter * np.multiply.outer(scale, scale) / moment.n
     if _uncorrelated(covariance, moment.n):
@@ -125,7 +125,7 @@ def frame(moment: Moments, scale: Floats) -> Frame:
 
 
 def _uncorrelated(covariance: Floats, n: float) -> bool:
-    """Whether the squared correlations sum up to what independent columns of n rows show.
+    """Whether the squared correlations sum to no more than for independent columns of n rows.
 
     Each is 1 / (n - 1) on average, with a variance of about 2 / n^2. Three deviations are allowed,
     both for the plain sum over pairs and for one weighted by the variances of both columns.

@@ -64,7 +64,7 @@ class Preconditioner(Protocol):
         """The matrix to a power, times vectors (t, *shape)."""
 
     def log_determinant(self) -> float:
-        """Of the matrix."""
+        """The log-determinant of the matrix."""
 
     def inverse_trace(self) -> float:
         """The trace of the inverse."""
@@ -132,7 +132,7 @@ class Kronecker:
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """What conjugate gradients reached.
+    """The result of conjugate gradients.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def conjugate_gradients(
 ) -> Solved:
     """Solve A x = b for a Hermitian positive definite A, preconditioned.
 
-    Stops where the error in the norm of A, estimated by its decrease over the next 10 steps
+    Stops when the error in the norm of A, estimated by its decrease over the next 10 steps
     (Hestenes and Stiefel, 1952; Strakos and Tichy, 2002), is below `tolerance` times the solution.
 
     Parameters
@@ -204,8 +204,8 @@ def log_determinant(
 ) -> tuple[float, float]:
     """An estimate of log det A by stochastic Lanczos quadrature, and its standard error.
 
-    Of the matrix after preconditioning, whose spectrum is narrow, plus that of the preconditioner
-    (Ubaru, Chen and Saad, 2017).
+    It is that of the matrix after preconditioning, whose spectrum is narrow, plus that of the
+    preconditioner (Ubaru, Chen and Saad, 2017).
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ def log_determinant(
 def _lanczos(product: Product, start: Modes, n_steps: int) -> tuple[Floats, Floats]:
     """Diagonals (k, t) and off-diagonals (k, t) of the tridiagonal matrices of t vectors.
 
-    Without orthogonalising again: copies of eigenvalues that have converged share one weight.
+    Without reorthogonalisation: copies of converged eigenvalues share one weight.
     """
     before = np.zeros_like(start)
     now = start / _column(np.sqrt(dot(start, start)), start)

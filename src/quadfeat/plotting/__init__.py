@@ -6,10 +6,9 @@ functions that draw, so that the library works without it.
 - `style`: the style of each map, and the figure, axes, legend, SVG and PNG of all pictures.
 - `displays`: `CompareDisplay` and `ErrorDisplay`, in scikit-learn's convention.
 - `comparison`: `comparison_figure`, contenders on one table.
-- `effects`: `EffectsDisplay`, the effects of a model; `effect_panels`: which of them are drawn
-  together, and their values.
-- `front`: one line in front of its peers, with names at the ends of the lines.
-- `vector`: small figures as SVG text, whose colours are those of the page they are in.
+- `effects`: `EffectsDisplay`, the effects of a model; `effect_panels`: its panels and their values.
+- `front`: one highlighted line and its competitors, with names at the ends of the lines.
+- `vector`: small figures as SVG text, with the colours of the page they are in.
 """
 
 from .comparison import comparison_figure

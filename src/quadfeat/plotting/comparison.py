@@ -11,7 +11,7 @@ _ROW = 0.32  # inches
 
 
 def comparison_figure(records: Sequence[dict[str, Any]], title: str) -> Any:
-    """A figure with one row per contender; the first one is what others are compared with.
+    """A figure with one row per contender; the others are compared with the first.
 
     Parameters
     ----------

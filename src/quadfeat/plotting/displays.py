@@ -14,7 +14,7 @@ from ..maps.base import FeatureMap
 from ..maps.dense_grid import DenseGrid
 from .style import ACCENT, INK, REFERENCE, new_axes, plain_ticks, style_of, tidy
 
-_APART = 1.25  # ratio of widths whose labels stand side by side
+_APART = 1.25  # least ratio of widths with labels side by side
 
 
 class CompareDisplay:
@@ -27,8 +27,8 @@ class CompareDisplay:
     error : str
         "rms" or "max".
     order : list of str or None
-        The maps in the order of the legend, which also gives names that are no map the same style
-        in several pictures; None orders them by their last error.
+        The maps in the order of the legend, which also gives other names the same style in several
+        pictures; None orders them by their last error.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class CompareDisplay:
         order: list[str] | None = None,
         ax: Any = None,
     ) -> Self:
-        """Make the display and draw it."""
+        """Create the display and draw it."""
         return cls(records, error=error, order=order).plot(ax=ax)
 
     @classmethod
@@ -91,7 +91,7 @@ class CompareDisplay:
         curves: dict[str, list[tuple[int, float]]] = {}
         for record in self.records:
             curves.setdefault(record["map"], []).append((record["columns"], record[self.error]))
-        # Worst first, as the curves end on the right: the legend has the order of the picture.
+        # Worst first, in the order of the right ends of the curves: the legend matches the picture.
         ranked = self.order or sorted(curves, key=lambda name: -curves[name][-1][1])
         for position, name in enumerate(ranked):
             if name not in curves:
@@ -127,7 +127,7 @@ class ErrorDisplay:
 
     `from_estimator` draws the error of pairs against their distance, and the certificate if the map
     has one; `from_tolerances` draws, for each tolerance given to `DenseGrid.for_tolerance`, the
-    certified error and the largest observed one, beside the line y = x.
+    certified error and the largest observed one, with the line y = x.
 
     Parameters
     ----------

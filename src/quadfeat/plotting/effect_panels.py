@@ -1,4 +1,4 @@
-"""What is drawn of the effects of a model: which belong together, and their values on axes."""
+"""The panels of a model's effects: effects drawn together, and their values on axes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .._typing import Floats, Indices, Mask
 TIMES = "\N{MULTIPLICATION SIGN}"
 _LINE, _SIDE = 120, 32  # points of a curve, and on each side of a map
 _BINS = 30
-_FEW = 12  # values of a column that has a bar for each
-_INNER = (0.005, 0.995)  # quantiles of a column between which it is drawn
+_FEW = 12  # up to so many values a column has a bar for each
+_INNER = (0.005, 0.995)  # a column is drawn between these quantiles
 
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """Effects that are drawn together: all those of the same columns of the user's table.
+    """Effects that are drawn together: all effects of the same columns of the user's table.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def panels_of(model: Any) -> list[Panel]:
 
 
 def chosen_panels(model: Any, effects: Sequence[Any] | None, n_effects: int) -> list[Panel]:
-    """The panels that `effects` names, or those of the largest shares."""
+    """The panels named by `effects`, or those with the largest shares."""
     panels = panels_of(model)
     if effects is None:
         order = np.argsort([-abs(panel.share) for panel in panels], kind="stable")
@@ -108,7 +108,7 @@ class _Axis:
     ----------
     columns : list of int
     values : (k, columns), as the map sees them
-    at : (k,), where they are drawn
+    at : (k,), their positions in the drawing
     labels : list of str, one for each value; empty for numbers
     """
 
@@ -131,7 +131,7 @@ class _Axis:
         return cls(columns, x[:, None], unit.in_units(x), [])
 
     def nearest(self, rows: Floats) -> Indices:
-        """The position of the value that each row is nearest to; -1 beyond the ends of numbers."""
+        """The position of the value nearest to each row; -1 beyond the ends of numbers."""
         values = rows[:, self.columns]
         found = cdist(values, self.values, "sqeuclidean").argmin(axis=1)
         if self.labels:
@@ -141,7 +141,7 @@ class _Axis:
 
 
 def record_of(model: Any, panel: Panel, rows: Floats, target: int) -> dict[str, Any]:
-    """The record of a panel for `EffectsDisplay`; rows are those of `model.background`."""
+    """The record of a panel for `EffectsDisplay`; rows are from `model.background`."""
     record = {
         "name": panel.name,
         "columns": [unit.name for unit in panel.units],

@@ -13,20 +13,20 @@ from .._typing import Floats
 from .effect_panels import TIMES, chosen_panels, record_of
 from .style import ACCENT, INK, REFERENCE, tidy
 
-_BAND = 1.96  # deviations: 95% of a normal distribution
+_BAND = 1.96  # standard deviations: 95% of a normal distribution
 _MOST_BARS = 12
-_PALE = "#7d97ab"  # INK, light enough for error bars to be seen on it
-_LONG = 14  # letters of a label that is not written across
+_PALE = "#7d97ab"  # a lighter INK, on which error bars are visible
+_LONG = 14  # longer labels are turned
 
 
 class EffectsDisplay:
     """The effects of a fitted model: bars of shares, curves of single columns, maps of pairs.
 
-    Curves have a band of 95% where the model has a posterior, and a histogram of the rows below.
-    Categories, and columns of up to 12 values, have bars with error bars of 95% instead. Maps show
-    only where there are rows. All curves and bars of a figure have one scale. For a model with an
-    encoder, effects are those of the columns of the table, in their units: all columns that one
-    column was encoded by are drawn together.
+    Curves have a 95% band if the model has a posterior, and a histogram of the rows below.
+    Categories, and columns of up to 12 values, have bars with 95% error bars instead. Maps are
+    drawn only where there are rows. All curves and bars of a figure share one scale. For a model
+    with an encoder, effects are drawn for the columns of the table, in their units: all encoded
+    columns of a table's column together.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class EffectsDisplay:
         "deviation" or None, "counts" and "edges" of the histogram; for categories the same with
         "labels" and without "edges"; for a map "x", "y", "x_labels", "y_labels", "value"
         (len(y), len(x)) and "seen", the same shape. Effects of three columns have a share only.
-    scale : str, what the effects are in, for the labels
+    scale : str, the unit of the effects, for the labels
 
     Attributes
     ----------
@@ -75,15 +75,15 @@ class EffectsDisplay:
         Parameters
         ----------
         estimator : model on a kernel of subsets, such as `Anova`
-        X : rows that ranges and histograms are of; default those that effects are centred on
+        X : rows for ranges and histograms; by default those that effects are centred on
         effects : sequence of names, or tuples of names or numbers of columns, or None
-            Which are drawn, in this order; by default those of the largest shares. The first column
-            of a tuple is on the x-axis; by default the first of the table, but for longitudes and
-            latitudes, which lie as on maps.
-        n_effects : int, how many of these, at most
+            Which effects to draw, in this order; by default those with the largest shares. The
+            first column of a tuple is on the x-axis; by default the first of the table, except
+            longitudes and latitudes, which are as on maps.
+        n_effects : int, the most effects to draw
         target : int, which target or class, of several
         n_cols : int, panels side by side
-        ax : Axes of matplotlib or None, whose place is taken by the panels
+        ax : Axes of matplotlib or None, to be replaced by the panels
         """
         check_count("n_effects", n_effects, example=8)
         check_is_fitted(estimator)
@@ -139,7 +139,7 @@ class EffectsDisplay:
 
 
 def _limits(records: list[dict[str, Any]]) -> tuple[float, float]:
-    """The least and the greatest value of curves, with all but the widest parts of their bands."""
+    """The range of curves, including all but the widest parts of their bands."""
     ends = [0.0]
     for record in records:
         value, spread = record["value"], record["deviation"]
@@ -183,7 +183,7 @@ def _draw_categories(
     _draw_rows(ax, place - 0.31, np.full(len(place), 0.62), record["counts"], limits)
     _finish(ax, record, scale)
     _label(ax.set_xticks, place, record["labels"])
-    room = max(0.5, (4 - len(place)) / 2)  # so that two bars are no wider than those of four
+    room = max(0.5, (4 - len(place)) / 2)  # so that two bars are not wider than four
     ax.set_xlim(-room, len(place) - 1 + room)
 
 
@@ -221,7 +221,7 @@ def _label(set_ticks: Any, place: Floats, labels: Sequence[str]) -> None:
 def _draw_map(ax: Any, record: dict[str, Any], scale: str) -> None:
     x, y = record["x"], record["y"]
     value = np.ma.masked_where(~record["seen"], record["value"])
-    # Cells with few rows, at the edge, may be far off: they do not set the colours.
+    # Cells with few rows, at the edge, may be far off, so they do not set the colour scale.
     most = float(np.quantile(np.abs(value.compressed()), 0.95)) if value.count() else 1.0
     # Red rises, blue lowers and white is 0; grey is where there are no rows.
     ax.set_facecolor("#dddddd")

@@ -1,4 +1,4 @@
-"""One line in front and its peers in grey, each labelled at its end: a picture with one message."""
+"""One line in colour, the others in grey, each labelled at its end: a picture with one message."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-FRONT = "#0b57d0"  # dark enough to lead in grey print, too
+FRONT = "#0b57d0"  # dark enough to stand out in grey print, too
 _PEERS = (("#8c8c8c", "o"), ("#a3a3a3", "s"), ("#757575", "^"), ("#969696", "v"), ("#7f7f7f", "D"))
 _TEXT = "#5f5f5f"
 
@@ -23,8 +23,8 @@ def lines_in_front(
     """Draw curves (x, y) by name: `front` thick and coloured, the others thin and grey.
 
     The names stand at the right ends of the lines, moved apart where they would overlap. Set the
-    scales of the axes before: positions are found in points. There may be any number of peers;
-    each marker is used again after five.
+    scales of the axes before: positions are found in points. There may be any number of other
+    lines; markers repeat after five.
     """
     ends = {}
     peers = [name for name in curves if name != front]
@@ -65,7 +65,7 @@ def spread(heights: ArrayLike, least: float) -> Sequence[float]:
     values = np.asarray(heights, dtype=float)
     order = np.argsort(values, kind="stable")
     shift = least * np.arange(len(values))
-    blocks: list[list[float]] = []  # sum and number of the heights less their shift
+    blocks: list[list[float]] = []  # sum and number of the heights minus their shift
     for value in values[order] - shift:
         blocks.append([value, 1])
         while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] > blocks[-1][0] / blocks[-1][1]:

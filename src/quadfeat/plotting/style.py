@@ -1,4 +1,4 @@
-"""How pictures look: one style per map in all of them, readable in grey and on a phone."""
+"""The style of pictures: one per map in all of them, readable in grey and on a phone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-# Colours beside those of maps: two that differ in grey print, too, and that of a reference line.
+# More colours: two that also differ in grey print, and that of a reference line.
 INK, ACCENT, REFERENCE = "#0b3c5d", "#b3541e", "#777777"
 
 
@@ -60,7 +60,7 @@ _CLASSES = {
 
 
 def style_of(name: str, position: int = 0) -> Style:
-    """The style of a map, by its name in a figure or that of its class, and of its peers.
+    """The style of a map, by its name in a figure or the name of its class.
 
     Any other name has the style at `position` in the table.
 
@@ -111,7 +111,7 @@ def curve(
     mean, low, high = values.mean(axis=0), values.min(axis=0), values.max(axis=0)
     if len(values) > 1 and band == "deviation":
         spread = values.std(axis=0, ddof=1)
-        # No lower than the least run, so that a logarithmic axis can show it.
+        # Not below the lowest run, so that a logarithmic axis can show it.
         low, high = np.maximum(mean - spread, low), mean + spread
     banded(ax, name, x, mean, low, high, label=label)
 

@@ -1,8 +1,8 @@
-"""Small figures as SVG text that takes its colours from the page it is put into.
+"""Small figures as SVG text that takes its colours from the page around it.
 
-No colour is written here: shapes have classes (`line`, `band`, `bar`, `dot`, `rule`, ...) and the
-page's style sheet says how each looks in light, in dark and in print. Letters stay letters, so
-that a figure is a few kilobytes and can be searched. Every text is escaped.
+There are no colours here: shapes have classes (`line`, `band`, `bar`, `dot`, `rule`, ...) and the
+page's style sheet defines how each looks in light, in dark and in print. Letters stay text, so a
+figure is a few kilobytes and can be searched. Every text is escaped.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 16.0, 12.0, 42.0
 # Widths of letters of 12 pixels in a wide font (DejaVu Sans), rounded up.
 _NARROW, _BROAD = frozenset("iljtfrI.,:;'|!() "), frozenset("mwMWO%@<>=+~_&\u2026")
 _TICKS = 5
-_NAME = 150.0  # width of the name of a bar, at most
+_NAME = 150.0  # most width of the name of a bar
 
 
 def ticks(low: float, high: float, most: int = _TICKS) -> list[float]:
@@ -60,7 +60,7 @@ def width_of(text: str) -> float:
 
 
 def cut(text: str, most: float) -> str:
-    """The text, or as much of its beginning as `most` pixels hold, and an ellipsis.
+    """The text, or as much of its beginning as fits into `most` pixels, and an ellipsis.
 
     >>> cut("short", 100), cut("a very long name of a column", 80)
     ('short', 'a very lon\u2026')
@@ -78,7 +78,7 @@ class Axes:
     Parameters
     ----------
     x, y : (low, high), the ranges of the axes
-    title : what the figure shows, for those who cannot see it
+    title : description of the figure, for readers who cannot see it
     """
 
     x: tuple[float, float]
@@ -173,10 +173,10 @@ def bars(
     Parameters
     ----------
     ranges : intervals around the values
-    labels : what is written at the right, by default the values
+    labels : texts at the right, by default the values
     limits : the values at the left and at the right; by default 0 and the largest. Bars begin at
         0, or at the left if 0 is outside
-    front : how many bars have the colour of what matters; by default all
+    front : how many bars have the front colour; by default all
     """
     names = [cut(name, _NAME) for name in names]
     room = max(map(width_of, names)) + 10

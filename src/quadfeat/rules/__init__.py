@@ -1,10 +1,10 @@
 """Rules: nodes and weights that integrate against a spectrum.
 
-- `rule`: the class `Rule`, what an `Axis` must know, and mirror-symmetric rules
+- `rule`: the class `Rule`, the protocol `Axis`, and mirror-symmetric rules
 - `gauss`: Gauss rules of a density or of a discrete measure, and orthonormal polynomials
 - `interval`: equispaced and Clenshaw-Curtis rules, and the error of equispaced ones
 - `lattice`: equispaced rules for a tolerance, and lattices for densities of several axes
-- `choice`: the best one-dimensional rule for a range of gaps, cached by `AxisRules`
+- `choice`: the best one-dimensional rule for a range of gaps; `AxisRules` caches it
 - `grids`: rules from rules: tensor, sparse and subsampled grids; embedded, mirrored, folded
 
 The one rule: a `Rule` comes from a density or from other rules; nothing here knows a kernel.

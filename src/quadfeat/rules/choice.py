@@ -19,7 +19,15 @@ KINDS = ("gauss", "equispaced", "clenshaw-curtis")
 def sup_error(axis: Axis, rule: Rule, reach: float) -> float:
     """The largest |k - rule| seen on a fine mesh of |gap| <= reach."""
     gap = _mesh(len(rule), reach)
-    return float(np.abs(rule(gap[:, None]) - axis.profile(gap)).max())
+    return float(np.abs(_values(rule, gap) - axis.profile(gap)).max())
+
+
+def _values(rule: Rule, gap: Floats) -> Floats:
+    """A mirrored rule at some gaps, by half as many cosines as it has nodes."""
+    n = len(rule)
+    right = slice(n - n // 2, None)
+    middle = rule.weights[n // 2] if n % 2 else 0.0
+    return Rule(rule.nodes[right], 2 * rule.weights[right])(gap[:, None]) + middle
 
 
 def _mesh(n: int, reach: float) -> Floats:
@@ -44,14 +52,14 @@ def axis_rule(axis: Axis, n: int, *, kind: str = "auto", reach: float = 1.0) -> 
 
     def error(size: float) -> float:
         try:
-            return float(np.abs(make(axis.density, n, size)(gap[:, None]) - exact).max())
-        except NoDensity:  # all nodes are so far out that the density is zero there
+            return float(np.abs(_values(make(axis.density, n, size), gap) - exact).max())
+        except NoDensity:  # the density is zero at all nodes, which are too far out
             return np.inf
 
     # The step (or the cut-off) trades aliases against the lost tail. The error has one valley with
     # a flat, sometimes rippled floor, so it is scanned before it is refined.
     width = frequency_scale(axis)
-    # With more nodes the best step shrinks for a light tail, and hardly for a heavy one.
+    # With more nodes the best step shrinks for a light tail, but hardly for a heavy one.
     finest = -6 - np.log2(max(1.0, n / 16)) if kind == "equispaced" else -6
     sizes = width * 2.0 ** np.arange(finest, 3.01, 0.25) * (1 if kind == "equispaced" else 8)
     for spread in (2**0.2, 2**0.04, 2**0.008):
@@ -60,17 +68,17 @@ def axis_rule(axis: Axis, n: int, *, kind: str = "auto", reach: float = 1.0) -> 
     return make(axis.density, n, best)
 
 
-MOST_NODES = 512  # per axis: with more, a one-dimensional rule takes seconds to tune
+MOST_NODES = 512  # per axis: with more, a one-dimensional rule takes seconds to optimise
 
 
 class AxisRules:
-    """One-dimensional rules, cached: each is computed once, however many groups use it."""
+    """Cached one-dimensional rules: each is computed once, however many groups use it."""
 
     def __init__(self, kinds: Sequence[str], reaches: Floats) -> None:
         self._kinds = kinds  # in order of preference
         self._reaches = reaches
         self._cache: dict[tuple[Any, ...], Rule | NoMoments | NoDensity] = {}
-        self._axes: list[Axis] = []  # kept alive: keys hold their ids
+        self._axes: list[Axis] = []  # kept alive, because keys contain their ids
 
     def __call__(self, axis: Axis, column: int, n: int) -> Rule:
         for kind in self._kinds:

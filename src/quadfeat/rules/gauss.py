@@ -1,4 +1,4 @@
-"""Gauss rules of any symmetric spectrum that has the moments."""
+"""Gauss rules of any symmetric spectrum with enough moments."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ..numerics import gauss as _gauss
 from ..numerics.panels import NO_EDGES, check_mass, find_cutoff, legendre, refined
 from .rule import Axis, Rule, zero_rule
 
-_MOST_NODES = 100_000  # whose rule takes seconds
+_MOST_NODES = 100_000  # nodes of a rule that takes seconds
 
 
 def gauss_hermite(n: int) -> Rule:
     """The `n`-point Gauss rule of the standard normal: exact to degree 2n - 1, weights positive.
 
-    Nodes to 1 ULP, weights to 5e-14 of themselves up to n = 2000; from n = 389 on, weights too
-    small for a double are exactly 0.
+    Nodes are exact to 1 ULP and weights to a relative 5e-14 up to n = 2000; from n = 389 on,
+    weights too small for a double are exactly 0.
 
     >>> rule = gauss_hermite(3)
     >>> round(float(rule.weights @ rule.nodes[:, 0] ** 4), 12)  # the fourth moment of N(0, 1)
@@ -60,8 +60,9 @@ def gauss(density: Profile, n: int, *, moments: float = np.inf, edges: Floats = 
 
     The density is discretised on adaptive Gauss-Legendre panels; the recurrence comes from the
     Stieltjes procedure and the nodes from Golub-Welsch, polished by Newton (Gautschi, 2004).
-    Needs the moments up to order 2n - 2: raises `NoMoments` for a spectrum without them, never cuts
-    it off. `edges` are panels that hold the mass of a density with peaks; that mass must be 1.
+    Needs the moments up to order 2n - 2: raises `NoMoments` for a spectrum without them, and never
+    cuts the tail off. `edges` are panels that contain the mass of a density with peaks; that mass
+    must be 1.
     """
     if n == 1:
         return zero_rule(1)

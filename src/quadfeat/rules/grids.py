@@ -15,8 +15,8 @@ from .rule import Rule
 def tensor(*axes: Rule) -> Rule:
     """The product of one-dimensional rules: prod(len(axis)) nodes, one axis each.
 
-    Exact for every monomial whose exponent on each axis that axis' rule integrates; weights are
-    products, so they are positive where the factors are.
+    Exact for every monomial that the rule of each axis integrates; weights are products, so they
+    are positive if the factors are.
     """
     nodes = np.meshgrid(*(axis.nodes[:, 0] for axis in axes), indexing="ij")
     weights = functools.reduce(np.multiply.outer, (axis.weights for axis in axes))
@@ -28,9 +28,9 @@ def smolyak(axes: Sequence[Callable[[int], Rule]], level: int) -> Rule:
 
     The sum over levels |m| <= level of products of differences (Smolyak, 1963), by the combination
     formula: the tensor grid of levels m has the coefficient (-1)^(A-|m|) C(d-1, A-|m|). Grids of
-    different levels share no node, because Gauss rules of different even sizes do not, so nothing
-    is left to merge. Weights are signed and sum to 1; with Gauss rules it is exact to degree
-    2 level + 1.
+    different levels share no node, because Gauss rules of different even sizes do not, so there is
+    nothing to merge. Weights are signed and sum to 1; with Gauss rules it is exact to degree 2
+    level + 1.
     """
     d = len(axes)
     nodes, weights = [], []
@@ -68,8 +68,8 @@ def _levels(d: int, level: int, first: int = 0) -> Iterator[dict[int, int]]:
 def subsample(axes: Sequence[Rule], n: int, rng: np.random.Generator) -> Rule:
     """`n` draws from the tensor grid by its weights, without ever building the grid.
 
-    A draw and its mirror image are the same cosine, so such draws are merged: at most `n` nodes,
-    with positive weights, the share of draws. The expected kernel is that of the grid.
+    A draw and its mirror image give the same cosine, so they are merged: at most `n` nodes, with
+    positive weights equal to their share of draws. The expected kernel is that of the grid.
     """
     draws = np.empty((n, len(axes)), dtype=np.int16)
     for i, axis in enumerate(axes):
@@ -139,7 +139,7 @@ def fold(rule: Rule) -> Rule:
 
 
 def _projection(nodes: Floats) -> Floats:
-    """One number per node that only equal or mirrored nodes are likely to share."""
+    """One number per node, probably equal only for equal or mirrored nodes."""
     direction = np.random.default_rng(0).standard_normal(nodes.shape[1])
     return np.einsum("ij,j->i", nodes, direction)
 

@@ -14,8 +14,9 @@ from .rule import Axis, Rule, mirrored, zero_rule
 def equispaced(density: Profile, n: int, step: float) -> Rule:
     """`n` nodes `step` apart, weights proportional to the density: positive, of mass 1.
 
-    By Poisson summation the infinite rule errs by the aliases of the kernel, `aliases`; the
-    finite one by at most `equispaced_bound`. Beyond about three length scales it beats Gauss.
+    By Poisson summation the error of the infinite rule is the `aliases` of the kernel; that of the
+    finite one is at most `equispaced_bound`. Beyond about three length scales it is better than
+    Gauss.
     """
     check_count("n", n, maximum=10**7, example=5)
     check_positive("step", step)
@@ -31,11 +32,11 @@ def _positive_nodes(n: int, step: float) -> Floats:
     return np.linspace(first, first + n // 2 - 1, n // 2) * step
 
 
-_NEGLIGIBLE = 1e-15  # the rounding of kernels that are known as integrals
+_NEGLIGIBLE = 1e-15  # the rounding of kernels computed as integrals
 
 
 def aliases(profile: Profile, gap: Floats, step: float, *, shifted: bool) -> Floats:
-    """What the infinite equispaced rule adds to k(gap): the sum of k(gap + 2 pi m / step), m != 0.
+    """The error of the infinite equispaced rule: the sum of k(gap + 2 pi m / step) over m != 0.
 
     `shifted` is the rule without a node at zero (n even), whose aliases alternate in sign.
     """
@@ -54,7 +55,7 @@ def aliases(profile: Profile, gap: Floats, step: float, *, shifted: bool) -> Flo
 
 
 def _runs(stop: int) -> Iterator[Integers]:
-    """1, 2, ..., stop - 1 in runs that double: few terms of many kernels matter, many of some."""
+    """1, 2, ..., stop - 1 in runs of doubling length: most kernels need few terms, some many."""
     first = 1
     while first < stop:
         yield np.arange(first, min(2 * first, first + 256, stop))
@@ -64,8 +65,9 @@ def _runs(stop: int) -> Iterator[Integers]:
 def equispaced_bound(axis: Axis, n: int, step: float, reach: float) -> float:
     """A bound of |k - rule| over |gap| <= reach for `equispaced(axis.density, n, step)`.
 
-    For kernels that fall with the gap, at least like its square. Aliases, plus the mass beyond the
-    last node, plus what making the mass 1 changes. Vacuous beyond half of the period 2 pi / step.
+    For kernels that decrease with the gap, at least like its square. The sum of the aliases, the
+    mass beyond the last node, and the change from normalising the mass to 1. Vacuous beyond half of
+    the period 2 pi / step.
     """
     half, period = _positive_nodes(n, step), 2 * np.pi / step
     kept = step * (2 * axis.density(half).sum())
@@ -89,7 +91,7 @@ def equispaced_bound(axis: Axis, n: int, step: float, reach: float) -> float:
 def clenshaw_curtis(density: Profile, n: int, cutoff: float) -> Rule:
     """`n` Chebyshev nodes on [-cutoff, cutoff], weights positive, of mass 1.
 
-    Exact for the density times polynomials only as far as the density itself is one on the
+    Exact for the density times polynomials only as far as the density is a polynomial on the
     interval; the paper's alternative to Gauss (Clenshaw and Curtis, 1960).
     """
     if n == 1:
@@ -99,7 +101,8 @@ def clenshaw_curtis(density: Profile, n: int, cutoff: float) -> Rule:
     coefficient = np.where(2 * k == n - 1, 1.0, 2.0) / (4.0 * k**2 - 1)
     weights = 1 - (coefficient * np.cos(2 * np.outer(theta, k))).sum(axis=1)
     weights[[0, -1]] /= 2
-    half = cutoff * np.cos(theta[: n // 2])
+    # Cosines as sines of angles from the middle: small nodes keep their last digits.
+    half = cutoff * np.sin(np.pi * np.arange(n - 1, 0, -2) / (2 * (n - 1)))
     middle = weights[n // 2] * float(density(np.zeros(1))[0]) if n % 2 else None
     return mirrored(half, weights[: n // 2] * density(half), middle)
 

@@ -2,7 +2,7 @@
 
 By Poisson summation an infinite lattice of step h integrates k(u) plus its aliases, the values of k
 at u + 2 pi l / h for whole l != 0. A finite one also loses the mass beyond its last nodes. Both are
-known, so the error of such a rule is bounded without evaluating it (Barnett et al., 2022).
+known, so the error is bounded without evaluating the rule (Barnett et al., 2022).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from .._typing import Floats, Integers
 from .interval import equispaced, frequency_scale
 from .rule import Axis, Rule
 
-Kernel = Callable[[Floats], Floats]  # of gaps (n, d), or of frequencies (n, d)
+Kernel = Callable[[Floats], Floats]  # a function of gaps (n, d), or of frequencies (n, d)
 MOST_AXIS_NODES = 8191
 _DECAYS = 2.0 ** np.arange(-1.0, 9.01, 0.25)  # candidates, in length scales: 512 at most
 _NEGLIGIBLE = 1e-15
-_SHARES = (0.5, 0.25, 0.1, 0.05, 0.02)  # of the tolerance, for the aliases
+_SHARES = (0.5, 0.25, 0.1, 0.05, 0.02)  # shares of the tolerance for the aliases
 
 
 def axis_rule_for(axis: Axis, tol: float, reach: float) -> Rule | None:
@@ -53,7 +53,7 @@ def _axis_aliases(axis: Axis, period: float, reach: float) -> tuple[float, float
     """Bounds of the sum of aliases up to a gap of `reach`, and at 0, as in `equispaced_bound`."""
     m = np.arange(1.0, 2001.0)
     near, far = axis.profile(m * period - reach), axis.profile(m * period)
-    # k falls at least like the square of the gap: beyond the last term, m times that term is left.
+    # k falls at least like the square of the gap: the rest is at most m times the last term.
     rest = m[-1] * (near[-1] + far[-1])
     return float(near.sum() + far.sum() + rest), float(2 * far.sum() + rest)
 
@@ -61,7 +61,7 @@ def _axis_aliases(axis: Axis, period: float, reach: float) -> tuple[float, float
 def lattice_rule(density: Kernel, steps: Floats, counts: Integers) -> Rule:
     """Nodes `steps` apart, an odd number on each axis, weights as the density: positive, of mass 1.
 
-    Of the nodes m and -m one is kept, with the weight of both: prod(counts) // 2 + 1 nodes.
+    One of the nodes m and -m is kept, with the weight of both: prod(counts) // 2 + 1 nodes.
     """
     half = [np.arange(n) - n // 2 for n in counts]
     index = np.stack([grid.ravel() for grid in np.meshgrid(*half, indexing="ij")], axis=1)
@@ -76,9 +76,10 @@ def lattice_bound(
 ) -> float:
     """A bound of |k - rule| over |u_i| <= reach[i] for `lattice_rule`; k(0) = 1.
 
-    For a kernel that falls with |u_i| on every axis, and on a line faster and faster or like an
-    exponential, as Matern kernels do. Aliases, plus the mass beyond the last nodes, plus what
-    making the mass 1 changes. Vacuous where a reach is not below its period 2 pi / step.
+    For a kernel that decreases with |u_i| on every axis, and on a line at an increasing rate or
+    like an exponential, as Matern kernels do. The sum of the aliases, the mass beyond the last
+    nodes, and the change from normalising the mass to 1. Vacuous if a reach is not below its period
+    2 pi / step.
     """
     periods = 2 * np.pi / steps
     if (reach >= periods).any():
@@ -97,7 +98,7 @@ def _aliases(kernel: Kernel, periods: Floats, reach: Floats) -> float:
         here = float(kernel(nearest).sum())
         total += here
         if here <= _NEGLIGIBLE and here <= before / 2:
-            return total + here  # the shells beyond fall at least by half each
+            return total + here  # each further shell is at most half of the one before
         before = here
     return inf
 
@@ -110,10 +111,10 @@ def _shell(size: int, d: int) -> Floats:
 
 
 def _kept_mass(density: Kernel, steps: Floats, counts: Integers) -> float:
-    """The mass of the nodes before it is made 1: those of one orthant, counted by symmetry."""
+    """The mass of the nodes before normalisation: one orthant, counted by symmetry."""
     axes = [np.arange(n // 2 + 1) * step for n, step in zip(counts, steps, strict=True)]
     total = 0.0
-    for first in np.array_split(axes[0], min(len(axes[0]), 64)):  # so that memory stays small
+    for first in np.array_split(axes[0], min(len(axes[0]), 64)):  # to save memory
         grids = np.meshgrid(first, *axes[1:], indexing="ij")
         nodes = np.stack([grid.ravel() for grid in grids], axis=1)
         total += float((2.0 ** (nodes > 0).sum(axis=1)) @ density(nodes))

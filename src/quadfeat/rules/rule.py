@@ -1,4 +1,4 @@
-"""The class `Rule`, what an `Axis` must know, and mirror-symmetric rules."""
+"""The class `Rule`, the protocol `Axis`, and mirror-symmetric rules."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Rule:
 
 
 class Axis(Protocol):
-    """What rules and proofs need of a one-dimensional kernel with k(0) = 1."""
+    """A one-dimensional kernel with k(0) = 1, as rules and proofs need it."""
 
     @property
     def moments(self) -> float:
@@ -96,7 +96,7 @@ class Axis(Protocol):
 
 
 def axis_key(axis: Axis) -> Any:
-    """Equal for axes that are the same kernel, whether or not they are the same object."""
+    """A key that is equal for axes with the same kernel, even if they are different objects."""
     parameters = getattr(axis, "get_params", None)
     if parameters is None:
         return id(axis)
@@ -109,7 +109,7 @@ def axis_key(axis: Axis) -> Any:
 
 
 def mirrored(half: Floats, weights: Floats, middle: float | None = None) -> Rule:
-    """The symmetric 1-D rule of mass 1 with these positive nodes; `weights` are of one side."""
+    """The symmetric 1-D rule of mass 1 with these positive nodes; `weights` are for one side."""
     order = np.argsort(half)
     half, weights = half[order], weights[order]
     centre = [] if middle is None else [0.0]

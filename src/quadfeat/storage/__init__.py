@@ -2,11 +2,11 @@
 
 Each stored class has a recipe: the attributes that a file holds and what each must be (`recipe` has
 the checks; `kernels`, `plans`, `maps`, `tables` and `models` the recipes). `tree` turns objects
-into plain values and arrays, and back; `data.archive` reads and writes these. What follows from the
-stored attributes is rebuilt and checked by the classes themselves (`restored`, `check`).
+into plain values and arrays, and back; `data.archive` reads and writes these. Classes rebuild and
+check everything else from the stored attributes (`restored`, `check`).
 
-The rule: whatever a file holds, `load` runs no code from it, takes at most a small multiple of its
-size in memory, and returns an object that works or raises a ValueError.
+The rule: whatever a file contains, `load` runs no code from it, needs at most a small multiple of
+its size in memory, and returns a working object or raises a ValueError.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def save(estimator: Any, path: Any) -> None:
 
 
 def load(path: Any) -> Any:
-    """Load the map, model or kernel that `save` wrote.
+    """Load a map, model or kernel written by `save`.
 
     A file holds no code, so none is run: classes come from a fixed table, and every array is
     checked before the engine sees it. A damaged or hostile file raises a ValueError.
@@ -84,7 +84,7 @@ def load(path: Any) -> Any:
         if RECIPES.of(estimator) is None or arrays:
             raise ValueError("its parts do not make one object")
     except Exception as error:
-        # A wrong value can raise anything anywhere; the cause is the file.
+        # A wrong value can raise any error; the cause is the file.
         raise ValueError(
             f"{path} does not describe an estimator of quadfeat: {type(error).__name__}: {error}"
         ) from None

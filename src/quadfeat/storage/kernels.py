@@ -1,4 +1,4 @@
-"""Recipes of kernels, and a bound on the memory that a kernel in a file can ask for."""
+"""Recipes of kernels, and a bound on the memory that a kernel in a file can request."""
 
 from __future__ import annotations
 
@@ -100,11 +100,11 @@ def _is_learned(value: Any) -> bool:
     return isinstance(value, str) and value == "learned"
 
 
-_NEWER = {"metric": None, "order": 2}  # parameters that version 0.1.0 had not, and their default
+_NEWER = {"metric": None, "order": 2}  # parameters missing in version 0.1.0, and their defaults
 
 
 def _state(kernel: Any) -> dict[str, Any]:
-    """The parameters of a kernel, without newer ones at their default: older versions read it."""
+    """A kernel's parameters, without newer ones at their defaults: older versions can read it."""
     return {
         name: value
         for name, value in vars(kernel).items()

@@ -1,4 +1,4 @@
-"""Recipes of feature maps, and the table of all recipes but those of models."""
+"""Recipes of feature maps, and the table of all recipes except those of models."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _restore_map(features: FeatureMap) -> None:
 
 
 def _size(part: Any) -> int:
-    """How many numbers the arrays of a plan or basis hold."""
+    """The number of entries in the arrays of a plan or basis."""
     if isinstance(part, np.ndarray):
         return part.size
     parts = part if isinstance(part, tuple) else vars(part).values() if is_dataclass(part) else ()

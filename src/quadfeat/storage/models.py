@@ -51,7 +51,7 @@ def _sampled_targets(value: Any) -> bool:
 
 
 def _variances(value: Any) -> bool:
-    """Whether no variance is negative; NaN where there were too few rows to estimate one."""
+    """Whether no variance is negative; NaN if there were too few rows to estimate one."""
     if not (isinstance(value, float) or (isinstance(value, np.ndarray) and value.ndim == 1)):
         return False
     known = np.ravel(value)
@@ -113,7 +113,7 @@ def _model(kind: type[KernelModel], fitted: dict[str, Check], **maybe: Check) ->
         optional={**_maybe, **maybe},
         derived=("_decomposition", "_lattice"),
         state=_state,
-        # A file must not decide where a later fit writes.
+        # A file must not set the path that a later fit writes to.
         forgotten=("checkpoint",),
         finish=kind.restored,
     )

@@ -28,7 +28,7 @@ def _check_expansion(expansion: Expansion) -> None:
     columns = len(expansion.parent)
     sizes = np.ones(len(expansion.sizes), dtype=np.int64)
     np.maximum.at(sizes, expansion.direction, expansion.degree + 1)
-    # Equality bounds the tables, and with them the memory that a file can ask for.
+    # Equality bounds the tables, and so the memory that a file can request.
     require(np.array_equal(sizes, expansion.sizes), "sizes are not those that the degrees need")
     # Columns may skip a degree: 43 of them had degrees up to 43.
     require(int(sizes.max()) <= 2 * columns, "a degree is larger than twice the number of columns")

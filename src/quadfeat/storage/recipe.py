@@ -24,7 +24,7 @@ class Recipe:
     optional : name -> check, of fitted attributes that may be absent
     derived : names of attributes that are not stored: `finish` rebuilds them
     finish : rebuilds these, and raises ValueError or TypeError if the parts do not fit together
-    forgotten : names of parameters that are not stored: a loaded object has their defaults
+    forgotten : names of parameters that are not stored; a loaded object has their defaults
     shared : whether several attributes may refer to one object, which is then stored once
     state, make : take an object apart and put it together; by default `vars` and the constructor
     """
@@ -52,19 +52,19 @@ class Recipes(dict[str, Recipe]):
     """Recipes by the name of their class."""
 
     def of(self, value: Any) -> Recipe | None:
-        """The recipe of an object's class, or None; subclasses of a stored class have none."""
+        """The recipe of an object's class, or None, also for subclasses of stored classes."""
         recipe = self.get(type(value).__name__)
         return recipe if recipe is not None and recipe.kind is type(value) else None
 
 
 # --- checks -----------------------------------------------------------------------------------
 def instance(*kinds: type) -> Check:
-    """Whether a value is an instance of a class; a bool is no int."""
+    """Whether a value is an instance of a class; a bool is not an int."""
     return lambda value: isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
 
 
 def number(kind: Check, least: float = -np.inf, *, above: float = -np.inf) -> Check:
-    """Whether a value is of a kind, finite, at least `least` and greater than `above`."""
+    """Whether a value is a finite number of a kind, at least `least` and greater than `above`."""
     return lambda value: (
         kind(value) and np.isfinite(value) and bool(value >= least and value > above)
     )
@@ -130,7 +130,7 @@ _TYPES: dict[Any, Check] = {
 
 
 def error(value: Any) -> bool:
-    """Whether a value can be an error or a cost; those of a map that failed are infinite."""
+    """Whether a value can be an error or a cost; these are infinite for a map that failed."""
     return isinstance(value, float) and not value < 0
 
 

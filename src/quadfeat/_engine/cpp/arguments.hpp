@@ -1,5 +1,5 @@
-// Arguments from Python: array types, and the checks that keep routines inside their arrays. What else
-// a plan must obey is checked by `check()` in plans.py.
+// Arguments from Python: array types, and the checks that keep routines inside their arrays. All
+// other rules of a plan are checked by `check()` in plans.py.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -1,4 +1,4 @@
-// A block of rows as the Fourier and Kronecker routines read it: unit stride, checked for overflow.
+// A block of rows for the Fourier and Kronecker routines: unit stride, checked for overflow.
 #pragma once
 
 #include "sincos.hpp"

@@ -1,6 +1,6 @@
 // exp(x) as a fraction times a power of two, kept apart so that a caller can move the power before
 // it underflows. x = n log(2) + r with n an integer and |r| <= log(2) / 2; the fraction is the
-// Taylor polynomial of exp(r), whose first omitted term is below a tenth of a rounding.
+// Taylor polynomial of exp(r); its first omitted term is below a tenth of the rounding error.
 #pragma once
 
 #include "simd.hpp"

@@ -73,7 +73,7 @@ void fourier_vectors(const Block<T>& block, index rows, const index* axes, const
                      Writer<T>& imaginary) {
     constexpr index full = lanes<T>;
     const index packed = set.count - set.loose;
-    // How far the last vector reaches back into the one before it.
+    // The overlap of the last vector with the one before it.
     const index overlap = last == set.vectors ? set.vectors * full - packed : 0;
     const T* panels = set.panels + first * set.axes * full;
     const T* amplitudes = set.panel_amplitudes + first * full;
@@ -96,8 +96,8 @@ void fourier_vectors(const Block<T>& block, index rows, const index* axes, const
                                  -overlap, real, imaginary);
 }
 
-// The loose nodes of a set: rows in lanes, results scattered over the rows. Two vectors of rows with
-// four partial sums each keep eight sums in flight, which hides the latency of multiply-add.
+// The loose nodes of a set: rows in lanes, results scattered over the rows. Two vectors of rows
+// with four partial sums each keep eight sums in flight, to hide the latency of multiply-add.
 template <class T, bool Wide>
 void fourier_loose(const Block<T>& block, const T* x_lanes, index rows, const index* axes,
                    const NodeSet<T>& set, T* cosine, T* sine, index stride) {

@@ -43,7 +43,7 @@ const Routines<T>& routines_of(const Isa& isa) {
     else return isa.f64;
 }
 
-// Size of the second-level cache, 1 MB where it is unknown.
+// Size of the second-level cache, 1 MB if unknown.
 inline index cache_bytes() {
 #if defined(_SC_LEVEL2_CACHE_SIZE)
     const long level2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
@@ -52,9 +52,9 @@ inline index cache_bytes() {
     return 1 << 20;
 }
 
-// The way to memory for a large output. On an AMD Zen 4, prefetching was 1.0 to 1.3 times as fast as
-// non-temporal stores (W1 to W4 of `quadfeat bench`); other AMD processors are assumed to be alike.
-// Elsewhere plain stores reached a third of the bandwidth of non-temporal ones.
+// How to write a large output to memory. On an AMD Zen 4, prefetching was 1.0 to 1.3 times as fast
+// as non-temporal stores (W1 to W4 of `quadfeat bench`); other AMD processors are assumed to be
+// alike. Elsewhere plain stores reached a third of the bandwidth of non-temporal ones.
 inline Way way_of_large() {
 #if defined(QUADFEAT_X86_UNITS)
     if (__builtin_cpu_is("amd")) return Way::fetched;

@@ -58,7 +58,7 @@ void multiply_columns(const T* left, const T* right, const index* factors, index
         } else {
             for (index i = 0; i < rows; ++i) store(to + i * stride + c, v[i]);
         }
-        writer.fetch(lanes<T> * lanes<T> / Writer<T>::line + 1);  // a little more than was written
+        writer.fetch(lanes<T> * lanes<T> / Writer<T>::line + 1);  // slightly more than was written
     }
     for (; c < columns; ++c, factors += 2) {
         const vec<T> v = load(left + factors[0]) * load(right + factors[1]);

@@ -134,7 +134,7 @@ class KroneckerPlan {
         check_indices("group_entries", group_entries_, entries);
     }
 
-    // Where the factors of a group of this shape start; see KroneckerWork.
+    // The start of the factors of a group of this shape; see KroneckerWork.
     index add_factors(index prefix, index width, bool drops) {
         const auto [place, is_new] =
             shapes_.try_emplace({prefix, width, drops}, index(factors_.size()) / 2);

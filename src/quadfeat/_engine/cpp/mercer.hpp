@@ -1,8 +1,8 @@
 // Hermite-Mercer features for one instruction set: rows in lanes throughout, transposed to rows of the
 // output in registers.
 //
-// A lane runs the same operations in the same order whatever the other lanes hold, so the result of a
-// row does not depend on its block or its neighbours.
+// A lane runs the same operations in the same order whatever is in the other lanes, so the result
+// of a row does not depend on its block or its neighbours.
 #pragma once
 
 #include "exp.hpp"
@@ -104,7 +104,7 @@ void rotate_rows(const T* centred, index axes, const T* rotation, bool first, in
     if (vectors == 1) rotate_tile<T, 1, Directions>(centred, axes, rotation, first, t);
 }
 
-// The rotation where every direction is a multiple of one axis: the other terms of the sum are zero.
+// The rotation if every direction is a multiple of one axis: the other terms of the sum are zero.
 template <class T>
 void mercer_pick(const MercerGroup<T>& group, const T* centred, index vectors, T* t) {
     for (index i = 0; i < group.directions; ++i, t += kMercerRows) {
@@ -240,8 +240,8 @@ void mercer_columns(const MercerChunk& chunk, index first, index last, const T* 
     const index overlap = last == chunk.vectors ? chunk.vectors * lanes<T> - chunk.columns : 0;
     const std::int32_t* factors = chunk.factors + 2 * lanes<T> * first;
     const index stride = writer.stride();
-    // A cache line of every row at a time: where rows are a multiple of 4 KB apart, half-written
-    // lines push each other out of the cache, which cost 10 to 30 percent.
+    // A cache line of every row at a time: if rows are a multiple of 4 KB apart, half-written lines
+    // push each other out of the cache, which cost 10 to 30 percent.
     constexpr index wide = kLine / kBytes;
     index v = first;
     if (rows == lanes<T>)

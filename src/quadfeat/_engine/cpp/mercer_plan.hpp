@@ -95,7 +95,7 @@ class MercerPlan {
     }
 
    private:
-    // Where the parts of a group start in the packed arrays.
+    // The starts of the parts of a group in the packed arrays.
     struct Shape {
         index axes, directions, rotation, only, mixing = 0, straight = 0;
         bool picked = false;

@@ -1,4 +1,4 @@
-// What plans are packed with: vectors on cache lines, and frequencies in half-turns.
+// Tools to pack plans: vectors on cache lines, and frequencies in half-turns.
 #pragma once
 
 #include <cstddef>

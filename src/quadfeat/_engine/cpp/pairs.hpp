@@ -18,11 +18,11 @@ template <class T, PairForm Form>
 QUADFEAT_INLINE vec<T> pair_value(vec<T> sum, vec<T> factor) {
     if constexpr (Form == PairForm::gaussian || Form == PairForm::laplacian) return exp<T>(-sum);
     if constexpr (Form == PairForm::product3 || Form == PairForm::product5) {
-        const T far = T(sizeof(T) == 4 ? 80 : 700);  // the polynomial may overflow, the kernel is 0
+        const T far = T(sizeof(T) == 4 ? 80 : 700);  // the polynomial may overflow, but the kernel is 0
         return sum > far ? vec<T>{} : factor * exp<T>(-sum);
     }
     vec<T> t = root(sum);
-    t = t > T(1e4) ? fill<T>(T(1e4)) : t;  // where the kernel is 0, and t * t would overflow
+    t = t > T(1e4) ? fill<T>(T(1e4)) : t;  // the kernel is 0, t * t would overflow
     const vec<T> one = fill<T>(T(1));
     if constexpr (Form == PairForm::matern1) return exp<T>(-t);
     if constexpr (Form == PairForm::matern3) return (one + t) * exp<T>(-t);

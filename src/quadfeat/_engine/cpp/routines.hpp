@@ -1,5 +1,5 @@
-// The table of routines of one instruction set (`Routines` in work.hpp). Included by units/*.cpp, each
-// of which defines QUADFEAT_ISA and QUADFEAT_BYTES first.
+// The table of routines of one instruction set (`Routines` in work.hpp). Included by units/*.cpp,
+// which define QUADFEAT_ISA and QUADFEAT_BYTES first.
 #pragma once
 
 #include "fourier.hpp"

@@ -1,4 +1,4 @@
-// One call from Python: rows through a routine on several threads, with Python's lock released.
+// One call from Python: a routine on all rows, on several threads, with Python's lock released.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -33,7 +33,7 @@ class Signals {
    private:
     using Clock = std::chrono::steady_clock;
     static constexpr auto kPause = std::chrono::milliseconds(50);
-    static constexpr index kElements = 1 << 14;  // outputs per look at the clock: its cost vanishes
+    static constexpr index kElements = 1 << 14;  // outputs per look at the clock
 
     index every_, blocks_ = 0;
     Clock::time_point next_;

@@ -1,6 +1,7 @@
 // Vectors of QUADFEAT_BYTES bytes by compiler extensions: the same source for SSE2, AVX2, AVX-512
-// and NEON. Multiply-add is explicit, never left to the compiler, so that all paths of one instruction
-// set round alike. Whoever includes it defines QUADFEAT_ISA and QUADFEAT_BYTES (see units/).
+// and NEON. Multiply-add is explicit, never left to the compiler, so that all paths of one
+// instruction set round alike. Define QUADFEAT_ISA and QUADFEAT_BYTES before including it (see
+// units/).
 #pragma once
 
 #include <cstdint>
@@ -58,7 +59,7 @@ QUADFEAT_INLINE vec<T> fill(T x) {
     return x - vec<T>{};
 }
 
-// a * b + c, rounded once where the instruction set can.
+// a * b + c, rounded once if the instruction set can.
 #if defined(__AVX512F__)
 QUADFEAT_INLINE vec<float> fma(vec<float> a, vec<float> b, vec<float> c) {
     return (vec<float>)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);

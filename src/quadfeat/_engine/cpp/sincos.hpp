@@ -37,9 +37,9 @@ struct Trig<double> {
         0x1.16530d26013a1p-18};
 };
 
-// The coefficients as vectors in memory. Behind the pointer the compiler cannot see constants: it
-// takes them as memory operands where they are used, instead of broadcasting all of them ahead of
-// every short loop and spilling the accumulators.
+// The coefficients as vectors in memory. The pointer hides from the compiler that they are
+// constants: it uses them as memory operands, instead of broadcasting all of them ahead of every
+// short loop and spilling the accumulators.
 template <class T>
 struct Coefficients {
     static constexpr int cosines = sizeof(Trig<T>::cosine) / sizeof(T);
@@ -55,7 +55,7 @@ QUADFEAT_INLINE void fill_coefficients(Coefficients<T>& table) {
     for (int k = 0; k < table.sines; ++k) table.sine[k] = fill<T>(P::sine[k]);
 }
 
-// t less an even integer, |result| <= 1, exact for every finite t; needed from Trig::limit on.
+// t minus an even integer, |result| <= 1, exact for every finite t; needed from Trig::limit on.
 template <class T>
 QUADFEAT_INLINE vec<T> drop_turns(vec<T> t) {
     const bits<T> sign_bit = (bits<T>)fill<T>(T(-0.0));

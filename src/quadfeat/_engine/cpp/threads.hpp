@@ -1,4 +1,4 @@
-// Shares the rows of one call among threads.
+// Splits the rows of one call among threads.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ constexpr index kRows = kLine / index(sizeof(T));
 static_assert(kRows<float> <= kBlockRows, "");
 
 // Sets the affinity of a new thread to the other processors of this process. It starts on the
-// processor of its creator and was seen to wait there for milliseconds while others were idle.
+// processor of its creator, and sometimes waited there for milliseconds while others were idle.
 inline void send_elsewhere(std::thread& thread) {
 #if defined(__linux__)
     cpu_set_t allowed;
@@ -55,7 +55,7 @@ class Helpers {
         join();
     }
 
-    // Runs help(t) on threads t = 1, ..., threads - 1, or on as many as the system gives.
+    // Runs help(t) on threads t = 1, ..., threads - 1, or on as many as the system allows.
     template <class Help>
     void start(index threads, const Help& help) {
         try {
@@ -66,7 +66,7 @@ class Helpers {
             }
         } catch (...) {
             // system_error if there are no more threads, bad_alloc if there is no more memory: the
-            // threads that did start share the rows.
+            // threads that did start do all rows.
         }
         placed_.store(true, std::memory_order_release);
     }
@@ -86,10 +86,10 @@ struct Never {
     bool operator()() const { return false; }
 };
 
-// Calls run(begin, end, scratch) for blocks that cover [0, rows), each on whichever thread is free; it
-// must not throw. Results do not depend on the thread or on where blocks start. The calling thread
-// calls `interrupted` after each of its blocks; if that returns true, all threads stop. Threads live
-// for this call only, so a fork cannot break them.
+// Calls run(begin, end, scratch) for blocks that cover [0, rows), each on any free thread; it must
+// not throw. Results do not depend on the thread or on where blocks start. The calling thread calls
+// `interrupted` after each of its blocks; if that returns true, all threads stop. Threads live for
+// this call only, so a fork cannot break them.
 template <class Run, class Interrupted = Never>
 Status share_rows(index rows, index columns, index block, index threads, index scratch_bytes,
                   Run run, Interrupted interrupted = {}) {
@@ -119,8 +119,8 @@ Status share_rows(index rows, index columns, index block, index threads, index s
             else if (is_interrupted()) end_with(Status::interrupted);
         }
     };
-    // Helpers spin until affinities are set. An ended thread has the id 0, which Linux takes for the
-    // caller: setting its affinity would change the caller's, permanently.
+    // Helpers spin until affinities are set. The id of an ended thread is 0, which means the caller
+    // on Linux: setting its affinity would change that of the caller permanently.
     const auto help = [&](index thread) {
         Never never;
         work(thread, never);

@@ -2,8 +2,8 @@
 // plans ("work") and the table of routines that evaluate them.
 //
 // Plain data only. The units are compiled with different flags, and the linker could replace an inline
-// function that two of them share by its AVX-512 version. So the code of a unit is in a namespace of
-// its own and uses nothing from the standard library.
+// function that two of them share by its AVX-512 version. So each unit has its own namespace and
+// uses nothing from the standard library.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,9 @@ struct Output {
 };
 
 // One set of nodes, in half-turns, cut into vectors of `lanes` nodes. The last vector may overlap the
-// one before it (it then ends at the last node), so that every store is a whole vector. Where that
-// costs more than it saves, the last few nodes are `loose`: evaluated one by one with rows in lanes.
+// one before it (it then ends at the last node), so that every store is a whole vector. If that
+// costs more than it saves, the last few nodes are `loose`: evaluated one by one with rows in
+// lanes.
 template <class T>
 struct NodeSet {
     index count;      // nodes
@@ -137,9 +138,9 @@ struct MercerWork {
     index most_groups, most_directions, most_entries;  // of a chunk
 };
 
-// What a kernel does with the differences of a row and a point in length scales: their squares or their
-// sizes are summed, then exp(-sum); or, of the Matern kernels of smoothness 1/2, 3/2 and 5/2, a
-// polynomial of the distance or of every axis times an exponential.
+// How a kernel is computed from the differences of a row and a point in length scales: exp(-sum) of
+// their squares or absolute values; or, for Matern kernels of smoothness 1/2, 3/2 and 5/2, a
+// polynomial in the distance or of every axis times an exponential.
 enum class PairForm : int {
     gaussian = 0,
     laplacian = 1,

@@ -3,10 +3,10 @@
 // Way::around: a routine writes into a buffer in the first-level cache, and whole cache lines leave it
 // by non-temporal stores: no line is read before it is written, and none is written twice. A partly
 // filled line is carried to the front of the next columns. There are two buffers: while the routine
-// fills one, it calls `move` now and then to send some lines of the other, so that memory is busy while
-// the routine computes. Way::fetched: features are written in place, and `move` prefetches the lines
-// that the routine writes next. Which of the two is faster depends on the processor. Way::cached:
-// features are written in place, and `move` does nothing.
+// fills one, it regularly calls `move` to send some lines of the other, so that memory is busy
+// while the routine computes. Way::fetched: features are written in place, and `move` prefetches
+// the lines that the routine writes next. Which of the two is faster depends on the processor.
+// Way::cached: features are written in place, and `move` does nothing.
 #pragma once
 
 #include "simd.hpp"
@@ -43,7 +43,7 @@ class Writer {
             for (index r = 0; r < rows; ++r) runs_[r] = {nullptr, nullptr, 0};
     }
 
-    // Columns that a buffer holds, at least.
+    // The least number of columns that a buffer holds.
     index capacity() const { return capacity_; }
 
     // Starts (again) at a column of the output.

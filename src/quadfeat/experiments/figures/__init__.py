@@ -1,7 +1,7 @@
 """Figures: one module for each figure or claim of the paper, each an `Experiment`.
 
 - `fig1a`, `fig1b`, `fig1c`: polynomially exact, sparse and subsampled grids against random
-  features; `fig1` holds what the three share.
+  features; `fig1` has their common parts.
 - `fig2a`: accuracy on images of digits; `fig2a_cells` tunes and fits its models.
 - `fig2b`: kernel error on speech.
 - `fig2c`: phone error rate; `fig2c_cells` tunes and fits its recognisers.

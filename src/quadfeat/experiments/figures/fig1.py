@@ -1,4 +1,4 @@
-"""What the three panels of Fig. 1 share: the largest error over a ball, against its diameter."""
+"""Common parts of the panels of Fig. 1: the largest error over a ball, against its diameter."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DIAMETERS = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
 SAMPLES = {"small": 10_000, "paper": 1_000_000}
 SEEDS = {"small": 6, "paper": 2}  # a million samples take a minute of a core for each map and seed
 _BLOCK = 10_000
-Make = Callable[[int], FourierMap]  # from a seed
+Make = Callable[[int], FourierMap]  # takes a seed
 
 
 def cells(
@@ -32,8 +32,10 @@ def cells(
     points: int,
     columns: int,
 ) -> list[Cell]:
-    """The paper's maps and, beside them, random and orthogonal ones of as many complex points and
-    the Hermite-Mercer map of as many columns."""
+    """The paper's maps and, for comparison, others of the same size.
+
+    Random and orthogonal maps have as many complex points, the Hermite-Mercer map as many columns.
+    """
     rivals: dict[str, Make] = {
         "random": lambda seed: qf.RandomFourier(KERNEL, n_components=2 * points, random_state=seed),
         "orthogonal": lambda seed: qf.OrthogonalFourier(
@@ -52,7 +54,7 @@ def cells(
 
 
 def fourier_errors(name: str, make: Make, seed: int, n: int) -> list[Record]:
-    """The largest |k - k~| over `n` gaps of each ball; a Fourier map sees nothing but the gap."""
+    """The largest |k - k~| over `n` gaps of each ball; a Fourier map depends only on the gap."""
     features = make(seed).fit(np.zeros((2, AXES)))
     columns = len(features.signs_)
     return rule_errors(name, features.rule_, seed, n, columns, partial(approximate, features))
@@ -87,11 +89,11 @@ def rule_errors(
 
 
 def mercer_errors(columns: int, n: int) -> list[Record]:
-    """The same for an expansion around the data, which is fitted to each ball.
+    """The same for an expansion around the data, fitted to each ball.
 
     A gap u is the pair u/2, -u/2: in 25 dimensions nearly all gaps are about as long as the
-    diameter, and pairs so far apart lie opposite each other. A Fourier map is exact for a row and
-    itself, these features are not, so u/2 with itself is looked at too.
+    diameter, and such pairs lie opposite each other. A Fourier map is exact for a row with itself,
+    but these features are not, so pairs of u/2 with itself are included.
     """
     records = []
     for M in DIAMETERS:
@@ -109,7 +111,7 @@ def mercer_errors(columns: int, n: int) -> list[Record]:
 
 
 def balls(n: int, radius: float, *, seed: int) -> Iterator[Floats]:
-    """`n` points uniform in the ball, in blocks, so that a million take no memory."""
+    """`n` points uniform in the ball, in blocks, so that a million need little memory."""
     rng = np.random.default_rng(seed)
     for start in range(0, n, _BLOCK):
         points = rng.normal(size=(min(_BLOCK, n - start), AXES))
@@ -146,7 +148,7 @@ def count(records: list[Record], name: str, what: str) -> int:
 
 
 def draw(records: list[Record], maps: Mapping[str, str]) -> Any:
-    """Error against diameter; `maps` says which maps in which style, beside the rivals."""
+    """Error against diameter, for the rivals and for `maps` with their styles."""
     picture = figure()
     draw_errors(picture.subplots(), records, maps)
     legend_below(picture, columns=2)
@@ -175,7 +177,7 @@ def diameter_axis(ax: Any) -> None:
 
 
 def ours_verdict(records: list[Record], rival: str) -> Verdict:
-    """The best map of this library against the paper's, at equal columns."""
+    """The best map of this library compared with the paper's, at equal columns."""
     gains = {
         M: mean_error(records, rival, M) / mean_error(records, "Hermite-Mercer", M)
         for M in DIAMETERS

@@ -46,7 +46,7 @@ def cells(scale: str, data: Data) -> list[Cell]:
 
 
 def plain_errors(seed: int, n: int) -> list[Record]:
-    """The paper's way: random points, and non-negative weights that meet the moments."""
+    """The paper's way: random points, and non-negative weights that match the moments."""
     rng = np.random.default_rng(seed)
     nodes = rng.normal(size=(COLUMNS // 2, fig1.AXES))
     first, second = np.triu_indices(fig1.AXES)

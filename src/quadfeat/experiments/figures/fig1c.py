@@ -22,7 +22,7 @@ ABOUT = (
 
 VERSION = 1
 COLUMNS = 2000
-ALIKE = (0.8, 1.25)  # ratios to random's error that count as the same
+ALIKE = (0.8, 1.25)  # ratios to the error of random features that count as equal
 NODES = {2: "dense grid", 3: "sparse grid", 5: "subsampled", 11: "polynomially exact"}  # L: style
 
 
@@ -41,7 +41,7 @@ def cells(scale: str, data: Data) -> list[Cell]:
 
 
 def draw(records: list[Record]) -> Any:
-    """Errors above; below, where curves that lie on each other can be told apart, their ratios."""
+    """Errors above; below their ratios, which separate curves that overlap."""
     picture = figure(height=6.4)
     above, below = picture.subplots(2, 1, height_ratios=[3, 2])
     fig1.draw_errors(above, records, {_name(n): style for n, style in NODES.items()})

@@ -90,20 +90,21 @@ class _Pair(NamedTuple):
     grid: Record
 
     def only(self) -> tuple[int, int]:
-        """How many test rows only random features, and only the grid, have wrong."""
+        """The numbers of test rows that only random features, and only the grid, have wrong."""
         random, grid = set(self.random["wrong"]), set(self.grid["wrong"])
         return len(random - grid), len(grid - random)
 
     def p_value(self) -> float:
-        """McNemar's exact test (1947): of the rows that one has wrong, each has half."""
+        """McNemar's exact test (1947): of the rows that only one has wrong, each has half."""
         a, b = self.only()
         return float(binomtest(a, a + b).pvalue) if a + b else 1.0
 
 
 def _p_value(pairs: list[_Pair]) -> float:
-    """Of all seeds' differences: McNemar's test, where a row counts how often one has it wrong.
+    """McNemar's test over all seeds: a row counts as often as only one map has it wrong.
 
-    Rows are independent, fits of the same rows are not: what a row differs by is added over seeds.
+    Rows are independent, but fits of the same rows are not, so the differences of a row are added
+    over seeds.
     """
     if len(pairs) == 1:
         return pairs[0].p_value()

@@ -27,10 +27,11 @@ from ..datasets import Data, Images
 PLAIN = "plain Gaussian"
 _TUNING_ROWS, _FOLDS = 10_000, 5
 _GAMMAS = (0.05, 0.1, 0.2, 0.4)  # pixels are in [0, 1]
-# Less would drown in the rounding of float32 products: blank windows make constant columns.
+# Smaller ones would be lost in the rounding of float32 products: blank windows give constant
+# columns.
 _ALPHAS = (1.0, 3.0, 10.0, 30.0)
 _SETTINGS_OF = {"reweighted": "subsampled"}  # the same nodes
-_HINGE_TOLERANCE = 1e-4  # share of the loss that one more pass would save
+_HINGE_TOLERANCE = 1e-4  # stop if one more pass would save less than this share of the loss
 
 
 class _Scale(NamedTuple):
@@ -40,8 +41,8 @@ class _Scale(NamedTuple):
     plain_columns: int
 
 
-# Widths at which all cells together fit into minutes (small) or some three hours (paper) of two
-# cores, most of them for the greatest width.
+# Widths such that all cells take minutes (small) or about three hours (paper) on two cores, mostly
+# for the largest width.
 _SCALES = {
     "small": _Scale(
         rows=10_000,
@@ -69,7 +70,7 @@ _SCALES = {
 
 
 class _Work:
-    """The images, read once, and each map's settings, chosen once."""
+    """The images and each map's settings, each computed once."""
 
     def __init__(self, data: Data, scale: _Scale) -> None:
         self._data, self._scale = data, scale
@@ -98,7 +99,7 @@ class _Work:
         return self._tried[name]
 
     def recall(self, name: str, tried: list[Record]) -> None:
-        """Take over what was tried before."""
+        """Reuse earlier trials."""
         self._tried[name] = tried
 
     def settings(self, name: str) -> tuple[float, float, float]:
@@ -139,11 +140,11 @@ def cross_validated(
 ) -> dict[float, float]:
     """Five-fold accuracy of a ridge classifier with each penalty, its intercept free.
 
-    The sums of all rows less those of a fold are the sums of the others: n p^2 + 5 p^3 / 3 per
-    penalty. Products keep the precision of Z over a fold and are added in float64.
+    The sums of all rows minus those of a fold are the sums of the others: n p^2 + 5 p^3 / 3 per
+    penalty. Products over a fold have the precision of Z and are added in float64.
     """
-    # Centred before products are taken: windows that are always blank make constant columns,
-    # which would be told from the intercept by the rounding of float32 alone.
+    # Centred before multiplying: windows that are always blank give constant columns, which would
+    # differ from the intercept only by the rounding of float32.
     Z = Z - Z.mean(axis=0, dtype=np.float64).astype(Z.dtype)
     classes = np.unique(y)
     targets = np.where(y[:, None] == classes, 1.0, -1.0).astype(Z.dtype)
@@ -303,4 +304,4 @@ def _seconds(name: str, columns: int, rows: int, *, tuning: bool) -> float:
         return 4 * (0.1 * p**2 + 20 * cholesky + (4.0 if name == "Hermite-Mercer" else 0.5))
     fit = {"reweighted": 1.5 * p**2, "Hermite-Mercer": 4.0}.get(name, 0.5)
     passes = 60 * 1.2e-6 * rows * p
-    return fit + gram + cholesky + passes  # the descent is preconditioned by what ridge solves
+    return fit + gram + cholesky + passes  # the descent is preconditioned by the ridge system

@@ -31,7 +31,7 @@ VERSION = 1
 _MOST_LEARNED = 20_000
 _POINTS = {"small": (250, 500, 1000), "paper": (125, 250, 500, 1000, 2000, 4000)}
 _RUNS = {"small": 3, "paper": 10}
-# Wider random maps, so that the width at which they err as little as others can be read off.
+# Wider random maps, to find the width at which their error equals that of others.
 _WIDE = {"small": (2000, 4000, 8000), "paper": (8000, 16_000)}
 # The solver's cost grows with the cube of the pool, the eigenvectors' with that of the width.
 _MOST_POINTS = {
@@ -120,7 +120,7 @@ def _by_points(records: list[Record], name: str) -> Curve:
 
 
 def _by_columns(records: list[Record], name: str) -> Curve:
-    """Error against the columns a map really has, which runs may differ in: their mean."""
+    """Error against the actual number of columns, averaged over runs, which may differ."""
     errors = _by_points(records, name)
     return errors._replace(x=curve(records, "points", "columns", map=name).mean)
 
@@ -134,7 +134,7 @@ def verdicts(records: list[Record]) -> list[Verdict]:
 
 
 def _gains(records: list[Record], name: str, least: float = 0) -> dict[float, float]:
-    """Random's error over that of a map, at each D of at least `least` that both have."""
+    """The error of random features over that of a map, at each common D of at least `least`."""
     random, other = _by_points(records, "random"), _by_points(records, name)
     at = dict(zip(random.x, random.mean, strict=True))
     return {x: float(at[x] / e) for x, e in zip(other.x, other.mean, strict=True) if x >= least}

@@ -46,7 +46,7 @@ def draw(records: list[Record]) -> Any:
     for name in MAPS:
         _against_columns(records, name, "cross_entropy").draw(left, name)
         rates = _against_columns(records, name, "per")
-        # Bands of deviations, all far within the sampling error, would hide each other.
+        # Bands of deviations would hide each other; all are far within the sampling error.
         rates._replace(mean=100 * rates.mean, deviation=0 * rates.deviation).draw(right, name)
     for name, line in ((LINEAR, (0, (1, 1.5))), (NETWORK, (0, (6, 2)))):
         rate = 100 * _only(records, name)["per"]
@@ -57,7 +57,7 @@ def draw(records: list[Record]) -> Any:
         [1.18 * widest], [100 * rate], [100 * error], color="#444444", capsize=4, fmt="none"
     )
     right.text(1.24 * widest, 100 * rate, "sampling\nerror", va="center", fontsize=8)
-    # Of reweighted grids two are nearly as wide as each other: their labels would overlap.
+    # Two reweighted grids have nearly the same width, so their labels would overlap.
     ticks = sorted({r["width"] for r in _of_maps(records) if r["map"] != "reweighted"})
     for ax in (left, right):
         ax.set_xscale("log")
@@ -98,7 +98,7 @@ def _widest(records: list[Record]) -> int:
 
 
 def _maps_at(records: list[Record], width: int) -> list[str]:
-    """The maps that were measured at a width, random first."""
+    """The maps measured at a width, random first."""
     measured = {record["map"] for record in _of_maps(records) if record["width"] == width}
     return [name for name in MAPS if name in measured]
 
@@ -108,7 +108,7 @@ def _only(records: list[Record], name: str) -> Record:
 
 
 def _against_columns(records: list[Record], name: str, y: str) -> Curve:
-    """Along the columns a map really has, which runs may differ in: their mean."""
+    """Along the actual number of columns, averaged over runs, which may differ."""
     drawn = curve(records, "width", y, map=name)
     columns = curve(records, "width", "columns", map=name).mean
     order = np.argsort(columns)

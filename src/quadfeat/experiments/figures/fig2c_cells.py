@@ -1,4 +1,4 @@
-"""The cells of Fig. 2c: settings chosen on development speakers, and recognisers on every map."""
+"""The cells of Fig. 2c: settings chosen on development speakers, and recognisers for every map."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ _WIDTHS = {"small": (125, 250, 500), "paper": (500, 1000, 2000)}
 _RUNS = {"small": 1, "paper": 10}
 _TUNING_COLUMNS = {"small": 125, "paper": 500}
 MAPS = ("random", "Halton", "subsampled", "reweighted", "pruned", "Hermite-Mercer", "compressed")
-FULL_RANK = ", full rank"  # of a map's name, where the model has no limit of rank
-# The widths at which maps are compared with random features, as shares of its own. Of 1900 columns
-# reweighting leaves some 1300, two thirds of random's 2000 (of 2000, some 1380).
+FULL_RANK = ", full rank"  # added to a map's name if the model has no limit of rank
+# The widths at which maps are compared with random features, as shares of the width of random
+# features. Reweighting keeps about 1300 of 1900 columns, two thirds of random's 2000 (about 1380 of
+# 2000).
 SHARES = {
     "random": 1.0,
     "reweighted": 0.95,
@@ -39,8 +40,8 @@ SHARES = {
 DETERMINISTIC = ("Hermite-Mercer",)
 _BANDWIDTHS = (0.7, 1.0, 1.4, 2.0)  # median distances
 _PENALTIES = tuple(8e-6 * 2.0**k for k in range(-5, 6))  # of a row, for features of length 1
-_TOLERANCE = 1e-4  # share of the loss that one more pass would save
-_FULL_RANK_TOLERANCE = 1e-5  # its minimum is one: at 1e-7 the fourth digit is another
+_TOLERANCE = 1e-4  # stop if one more pass would save less than this share of the loss
+_FULL_RANK_TOLERANCE = 1e-5  # its minimum is unique: with 1e-7 the fourth digit changes
 _BIGRAM_WEIGHTS = (0.5, 1.0, 1.5, 2.0, 3.0)
 _PRIOR_WEIGHTS = (0.5, 0.75, 1.0)
 
@@ -53,7 +54,7 @@ class _Settings(NamedTuple):
 
 
 class _Work:
-    """The data, read once, and the settings, chosen once."""
+    """The data and the settings, each computed once."""
 
     def __init__(self, data: Data, scale: str) -> None:
         self._data, self._scale = data, scale
@@ -71,7 +72,7 @@ class _Work:
         return Task.build(training, unseen, stacked=stacked, every=_LEARN_EVERY[self._scale])
 
     def recall_settings(self, records: list[Record]) -> None:
-        """Take over the settings that were chosen before."""
+        """Reuse the settings that were chosen before."""
         *tried, chosen = records
         settings = _Settings(*(chosen[field] for field in _Settings._fields))
         self.__dict__["tuned"] = settings, tried
@@ -82,11 +83,11 @@ class _Work:
 
     @cached_property
     def tuned(self) -> tuple[_Settings, list[Record]]:
-        """The settings that do best on development speakers, and what was tried.
+        """The best settings on development speakers, and all that were tried.
 
-        The bandwidth and the penalty by the cross-entropy of the map that errs least for its
-        width: all approximate one kernel. Then the weights of the bigram and the priors by the
-        phone error rate.
+        The bandwidth and the penalty are chosen by the cross-entropy of the map with the least
+        error for its width, because all approximate the same kernel; then the weights of the bigram
+        and the priors by the phone error rate.
         """
         tried, best = [], {}
         for bandwidth in _BANDWIDTHS:
@@ -114,7 +115,7 @@ def _decoding(task: Task, posteriors: list[Floats]) -> tuple[dict[str, float], l
 
 
 class _Search:
-    """Penalties tried on development speakers, with one matrix of features and no limit of rank."""
+    """A search of penalties on development speakers, with one feature matrix and full rank."""
 
     def __init__(self, features: StateFeatures) -> None:
         self._features = features
@@ -131,7 +132,7 @@ class _Search:
         return self._found[penalty]
 
     def best(self) -> float:
-        """Downhill from the middle until the penalties on both sides do worse."""
+        """Go downhill from the middle until the penalties on both sides are worse."""
         i = len(_PENALTIES) // 2
         for step in (-1, 1):
             while 0 <= i + step < len(_PENALTIES) and (
@@ -153,7 +154,7 @@ def _features(task: Task, name: str, columns: int, bandwidth: float, seed: int) 
 
 
 def _alpha(penalty: float, features: StateFeatures) -> float:
-    # Relative to the features' own squared length, which is less where an expansion is cut off.
+    # Relative to the squared length of the features, which is smaller if an expansion is cut off.
     train = features.train
     return penalty * float(np.einsum("ij,ij->", train, train, dtype=np.float64))
 
@@ -204,7 +205,7 @@ def compared(name: str, widest: int) -> int:
 
 
 def _widths(name: str, scale: str) -> list[int]:
-    """All widths at the paper's scale; at a small one, what the verdicts and a curve need."""
+    """All widths at the paper's scale; at the small one, those for the verdicts and a curve."""
     widths: tuple[int, ...] = _WIDTHS[scale]
     if scale == "small":
         widths = {"random": widths[1:], "compressed": ()}.get(name, widths[-1:])

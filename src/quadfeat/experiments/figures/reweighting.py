@@ -1,4 +1,4 @@
-"""How many samples reweighting needs, and how much its result depends on which they are."""
+"""How many samples reweighting needs, and how much its result depends on their choice."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ RANK = 5  # axes of a sub-kernel
 EPSILON = [10.0**-k for k in range(1, 13)]
 TINY = [10.0**-k for k in (2, 4, 8, 16, 32, 64, 128, 250, 300)]
 SIZES = (1, 4, 16, 64, 256)
-SUMS = (2, 4, 8, 16, 32)  # sizes that are built and measured
+SUMS = (2, 4, 8, 16, 32)  # sizes to build and measure
 
 
 def cells(scale: str, data: Data) -> list[Cell]:
@@ -146,7 +146,7 @@ def _line(
 
 
 def exponents(records: list[Record], rule: str, y: str) -> tuple[list[float], list[float]]:
-    """The slope of log D against log 1/eps over six decades, where they begin."""
+    """The slope of log D against log 1/eps over six decades, at their start."""
     eps, logs = _line(records, "exponent", rule, "eps", y)
     known = dict(zip(eps, logs, strict=True))
     starts = [e for e in TINY if e in known and e * 1e-6 in known]
@@ -262,7 +262,7 @@ def _table(
 
 
 def _power(log: float | None) -> str:
-    """10^log as it is read: whole numbers where they are short."""
+    """10^log for readers: whole numbers if they are short."""
     if log is None:
         return "none"
     if log < 6:

@@ -83,7 +83,7 @@ def cells(scale: str, data: Data) -> list[Cell]:
 
 
 def measure(name: str, rounds: int) -> list[Record]:
-    """The least seconds of every way to make the features of one task, and its multiplies."""
+    """The shortest time of every way to compute one task's features, and its multiplications."""
     shape = SHAPES[name]()
     X = np.random.default_rng(1).normal(size=(shape.rows, shape.axes)).astype(np.float32)
     columns = shape.columns
@@ -92,7 +92,7 @@ def measure(name: str, rounds: int) -> list[Record]:
             shape.kernel, n_components=columns, n_points=N_POINTS, random_state=0
         ),
         RANDOM: qf.RandomFourier(shape.kernel, n_components=columns, random_state=0),
-        # A dense map: what its nodes are, zero or not, does not change what it costs.
+        # A dense map: its cost does not depend on whether nodes are zero.
         PADDED: qf.RandomFourier(qf.Gaussian(0.1), n_components=columns, random_state=0),
     }
     jobs: dict[str, Callable[[], object]] = {
@@ -102,7 +102,7 @@ def measure(name: str, rounds: int) -> list[Record]:
     jobs[SKLEARN] = partial(sampler.transform, X)
     if name == "speech":
         jobs |= _by_numpy(shape, X)
-    # Nodes that are drawn twice from a grid are one: it may have fewer columns than were asked for.
+    # Nodes drawn twice from a grid are merged, so it may have fewer columns than requested.
     widths = {title: len(features.signs_) for title, features in maps.items()}
     with threadpool_limits(1):
         best = least_times(jobs, rounds)
@@ -137,7 +137,7 @@ def _by_engine(features: FourierMap, X: Array) -> Callable[[], object]:
 
 
 def least_times(jobs: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """The least processor seconds of every job: waiting for other programs does not count."""
+    """The shortest processor time of every job; waiting for other programs does not count."""
     best = dict.fromkeys(jobs, np.inf)
     for round_ in range(rounds + 1):
         for name, job in jobs.items():

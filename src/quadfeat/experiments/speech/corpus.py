@@ -28,7 +28,7 @@ _CORE_TEST = (
 
 
 def _part(speaker: str, folders: Iterable[str]) -> Part:
-    """The part of a speaker: by TRAIN and TEST where the corpus has them, else by name."""
+    """The part of a speaker: by TRAIN and TEST if the corpus has them, else by name."""
     parents = {folder.lower() for folder in folders}
     if "train" in parents:
         return "train"
@@ -65,7 +65,7 @@ def read_packed(path: Path) -> list[Utterance]:
         if _is_shared(sentence):
             continue
         speaker, phone, third = folder.split("-")[-1], code[y61], third.astype(np.int64)
-        # Frames are all there is: a segment starts where the phone changes or its thirds restart.
+        # There are only frames: a segment starts where the phone changes or its thirds restart.
         starts = np.r_[True, (np.diff(phone) != 0) | (np.diff(third) < 0)]
         name = f"{folder}/{sentence}"
         utterances.append(

@@ -43,7 +43,7 @@ def stack(frames: Frames) -> Frames:
 
 @dataclass(frozen=True)
 class Projection:
-    """Stacked frames on the 40 directions that tell the states of some speakers apart."""
+    """Stacked frames on the 40 directions that best separate the states of some speakers."""
 
     mean: npt.NDArray[np.float64]  # (440,)
     directions: npt.NDArray[np.float64]  # (440, 40)

@@ -1,4 +1,4 @@
-"""A recogniser's task: rows to train a model of states on, and utterances to recognise."""
+"""A recogniser's task: rows to train a model of states, and utterances to recognise."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Task:
     ) -> Task:
         """Train on some utterances and recognise others.
 
-        The inputs are linear discriminants, fitted on all frames of `training` and on nothing else,
-        or with `stacked` the eleven frames themselves. Models see every `every`-th frame.
+        The inputs are linear discriminants, fitted only on all frames of `training`, or with
+        `stacked` the eleven frames themselves. Models are trained on every `every`-th frame.
         """
         inputs = _stacked if stacked else Projection.fit(training)
         X, y = rows(training, inputs)
@@ -71,7 +71,8 @@ class Task:
     def log_posteriors(self, probabilities: Matrix, classes: Labels) -> list[Floats]:
         """Log probabilities of the states of each unseen utterance, (frames, states).
 
-        `probabilities` has a column for each state of `classes`; the other states get the least.
+        `probabilities` has a column for each state of `classes`; the other states get the smallest
+        probability.
         """
         logs = np.full((len(probabilities), N_STATES), np.log(_LEAST))
         logs[:, classes] = np.log(np.maximum(probabilities, _LEAST))
@@ -88,7 +89,7 @@ class Task:
     ) -> list[int]:
         """Edit distance of the 39 folded phones of each unseen utterance, silence included.
 
-        A frame's score is its log posterior less `prior_weight` times the log prior.
+        A frame's score is its log posterior minus `prior_weight` times the log prior.
         """
         prior = prior_weight * self.log_prior
         return [
@@ -118,7 +119,7 @@ class StateFeatures:
         return cls(task, features.transform(task.X), features.transform(task.X_unseen))
 
     def log_posteriors(self, *, alpha: float, rank: int | None, tolerance: float) -> list[Floats]:
-        """Of a multinomial logistic model that minimises the loss of all rows + alpha / 2 |W|^2."""
+        """Log posteriors of a multinomial logistic model: loss of all rows + alpha / 2 |W|^2."""
         classes, codes = np.unique(self.task.y, return_inverse=True)
         weights = Weights(self.train.shape[1], len(classes), rank=rank, intercept=True)
         W, b, _ = fit_loss(

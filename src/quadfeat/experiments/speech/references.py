@@ -1,7 +1,7 @@
 """Reference levels of a recogniser: models of states on the stacked inputs, without a kernel.
 
-Each is trained twice, once for the development speakers, on whom the decoding weights are chosen,
-and once for the test speakers, and returns the log posteriors of both.
+Each is trained twice, for the development speakers (on whom the decoding weights are chosen) and
+for the test speakers, and returns the log posteriors of both.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def _linear(development: Task, final: Task) -> tuple[list[Floats], list[Floats]]
 
 
 def _network(development: Task, final: Task) -> tuple[list[Floats], list[Floats]]:
-    """After as many epochs as predict the states of development speakers best.
+    """Trained for the number of epochs that predicts the states of development speakers best.
 
-    Frames held out at random would not do: their neighbours are training rows.
+    Random held-out frames would not work: their neighbours are training rows.
     """
     entropies, tried = [], []
     for posteriors in _epochs(development):

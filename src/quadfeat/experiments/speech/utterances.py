@@ -36,7 +36,7 @@ DROPPED = "q"  # the glottal stop is neither modelled nor scored
 PHONES48 = tuple(sorted({_TO_48.get(phone, phone) for phone in PHONES61 if phone != DROPPED}))
 PHONES39 = tuple(sorted({_TO_39.get(phone, phone) for phone in PHONES48}))
 N_STATES = 3 * len(PHONES48)
-# From the number of a phone to the number of what it folds into; -1 for the dropped one.
+# From the number of a phone to the number of the phone it folds into; -1 for the dropped one.
 FOLD48 = np.array(
     [-1 if p == DROPPED else PHONES48.index(_TO_48.get(p, p)) for p in PHONES61], dtype=np.int64
 )
@@ -78,7 +78,7 @@ def select(utterances: Iterable[Utterance], *parts: Part) -> list[Utterance]:
 def rows(
     utterances: Iterable[Utterance], inputs: Callable[[Utterance], Frames]
 ) -> tuple[Frames, Labels]:
-    """Inputs and states of all frames but the dropped ones, on which no model is trained."""
+    """Inputs and states of all frames except the dropped ones, which are not used for training."""
     kept = [(inputs(u)[u.state >= 0], u.state[u.state >= 0]) for u in utterances]
     if not kept:
         raise ValueError("there is no utterance in this part of the speech data")
