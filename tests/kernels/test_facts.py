@@ -123,6 +123,12 @@ def test_a_density_that_is_said_to_fall_does(group):
     assert all(falls) or not kernel.unimodal
 
 
+@pytest.mark.parametrize("name", [*KERNELS, *MORE])
+def test_a_sum_is_unimodal_if_all_its_groups_are(name):
+    kernel = {**KERNELS, **MORE}[name](D).resolve(np.eye(D))
+    assert kernel.unimodal == all(group.kernel.unimodal for group in kernel.groups(D))
+
+
 @pytest.mark.parametrize("nu", [0.5, 0.8, 1.5, 1.7, 2.5, 4.2, 12.0, 20.0])
 def test_values_of_matern_kernels_are_known_to_their_noise(nu):
     axis, gaps = qf.Matern(nu, 0.5, product=True), np.geomspace(1e-3, 20, 25)
