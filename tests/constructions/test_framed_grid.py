@@ -45,3 +45,19 @@ def test_a_framed_grid_does_not_notice_a_rotation():
     )
     gaps = X[:100] - X[100:200]
     np.testing.assert_allclose(first(gaps), second(gaps @ turn), atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 33])
+def test_a_framed_grid_errs_by_twice_what_it_omits_of_the_grid_of_its_axes(n):
+    grid = framed_grid.framed_grid(Gaussian(0.5), DATA["roll"], n)
+    gaps = np.random.default_rng(0).normal(size=(500, len(grid.axes))) * 2
+    whole = np.prod([axis(gaps[:, i : i + 1]) for i, axis in enumerate(grid.axes)], axis=0)
+    assert np.abs(grid.rule(gaps) - whole).max() <= 2 * grid.omitted + 100 * EPS
+
+
+@pytest.mark.parametrize("gamma", [0.05, 0.5, [0.5, 0.1]])
+def test_a_framed_grid_of_enough_columns_is_the_kernel(gamma):
+    X = np.random.default_rng(0).normal(size=(200, 2)) @ [[1.0, 0.5], [0.0, 0.3]]
+    kernel, gaps = Gaussian(gamma), X[:100] - X[100:]
+    rule = framed_grid.framed_grid(kernel.resolve(X), X, 400).unframed
+    assert np.abs(rule(gaps) - kernel.resolve(X).at(gaps)).max() <= 1e-7

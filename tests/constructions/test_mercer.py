@@ -508,3 +508,9 @@ def test_constant_windows_take_one_column():
     assert all(each.n_columns == 1 for each in constant)
     assert basis.n_columns == 400
     assert violations(kernel, X, features(X, basis)) == 0
+
+
+@pytest.mark.parametrize(("n", "apart"), [(4, False), (5, True), (300, True)])
+def test_frames_for_choosing_leave_out_validation_rows_where_there_are_five_rows(n, apart):
+    fitted = fit_frames(Gaussian(0.5), np.random.default_rng(0).normal(size=(n, 2)))
+    assert (fitted.training_frames is not fitted.frames) == apart

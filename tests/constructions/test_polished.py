@@ -1,6 +1,7 @@
 """Nodes that are moved to lower the error over pairs of the data."""
 
 import numpy as np
+import pytest
 
 from quadfeat.constructions import framed_grid
 from quadfeat.constructions.polished import _pairs_error, descend, polish
@@ -88,3 +89,15 @@ def test_the_slope_of_the_pairs_error_is_its_derivative():
     ends = [_pairs_error(point + sign * h * step, 5, X, gram)[0] for sign in (-1, 1)]
     # Central differences err by h^2 of the third derivative, and by rounding / h.
     assert abs((ends[1] - ends[0]) / (2 * h) - slope) < 1e-6 * abs(slope) + 1e-8
+
+
+def test_the_pairs_error_is_the_mean_over_pairs_of_distinct_rows():
+    rng = np.random.default_rng(0)
+    X, roots, nodes = rng.normal(size=(20, 3)), rng.uniform(size=5), rng.normal(size=(5, 3))
+    gram = Gaussian(0.3)(X)
+    off = ~np.eye(20, dtype=bool)
+    found = np.cos((X[:, None] - X) @ nodes.T) @ roots**2
+    exact = np.mean((found - gram)[off] ** 2)
+    point = np.concatenate([roots, nodes.ravel()])
+    assert _pairs_error(point, 5, X, gram)[0] == pytest.approx(exact, rel=1e-12)
+    assert _pairs_error(point, 5, X[:1], gram[:1, :1])[0] == 0

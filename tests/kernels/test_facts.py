@@ -9,6 +9,7 @@ import quadfeat as qf
 from quadfeat._errors import NoDensity, NoMoments, NotSeparable
 from quadfeat.kernels.composite import ProductAxis
 from quadfeat.kernels.metric import short_text
+from quadfeat.kernels.radial import pair_blocks
 
 from ..conftest import KERNELS
 
@@ -123,6 +124,12 @@ def test_a_density_that_is_said_to_fall_does(group):
     assert all(falls) or not kernel.unimodal
 
 
+@pytest.mark.parametrize("name", [*KERNELS, *MORE])
+def test_a_sum_is_unimodal_if_all_its_groups_are(name):
+    kernel = {**KERNELS, **MORE}[name](D).resolve(np.eye(D))
+    assert kernel.unimodal == all(group.kernel.unimodal for group in kernel.groups(D))
+
+
 @pytest.mark.parametrize("nu", [0.5, 0.8, 1.5, 1.7, 2.5, 4.2, 12.0, 20.0])
 def test_values_of_matern_kernels_are_known_to_their_noise(nu):
     axis, gaps = qf.Matern(nu, 0.5, product=True), np.geomspace(1e-3, 20, 25)
@@ -225,3 +232,11 @@ def test_subsets_name_columns_that_there_are(data):
 def test_up_to_eight_values_are_told_one_by_one(kind):
     assert short_text(kind([1.0] * 8)).count("1.") == 8
     assert short_text(kind([1.0] * 9)).startswith("<9 values")
+
+
+@pytest.mark.parametrize(("n", "m"), [(100, 10_000), (7, 10**6), (40_000, 3), (5, 0), (0, 5)])
+def test_loops_over_pairs_of_rows_take_every_row_once_and_few_pairs_at_a_time(n, m):
+    blocks = pair_blocks(np.zeros((n, 1)), np.zeros((m, 1)))
+    rows = [np.arange(n)[block] for block in blocks]
+    assert np.array_equal(np.concatenate([*rows, np.zeros(0, dtype=int)]), np.arange(n))
+    assert all(len(some) * m <= 2**15 or len(some) == 1 for some in rows)

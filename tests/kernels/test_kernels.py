@@ -274,3 +274,5 @@ def test_a_gram_matrix_that_does_not_fit_into_memory_is_refused(rng):
             gram(X)
         with pytest.raises(ValueError, match="of 10,000,000 and 5,000,000 rows would take"):
             gram(X, X[::2])
+    with pytest.raises(ValueError, match="would take 800,000,000,000,000 bytes"):
+        qf.Gaussian(0.5)(X)  # of 8 each

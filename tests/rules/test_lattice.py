@@ -122,3 +122,26 @@ def test_the_lattice_for_a_tolerance_has_few_nodes_more_than_needed():
     rough = qf.Matern(0.5, 100.0)
     spectrum = rough.group_at, rough.joint_density
     assert lattice.lattice_for(*spectrum, rough.frequency_scales(2), 1e-5, reach) is None
+
+
+def test_the_best_steps_for_given_counts_have_the_least_bound():
+    kernel, reach = qf.Matern(1.5, 2.0), np.array([1.0, 0.7])
+    scales, counts = kernel.frequency_scales(2), np.array([15, 11])
+    spectrum = kernel.group_at, kernel.joint_density
+    best = lattice.best_steps(*spectrum, scales, counts, reach)
+    least = lattice.lattice_bound(*spectrum, best, counts, reach)
+    assert least < 1
+    for decay in (1.0, 2.0, 4.0, 8.0, 16.0):
+        steps = 2 * np.pi / (reach + decay / scales)
+        assert least <= lattice.lattice_bound(*spectrum, steps, counts, reach)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_the_kept_mass_is_that_of_all_nodes_of_a_lattice(d):
+    kernel, steps = qf.Matern(1.5, 0.3), np.array([0.4, 0.7, 1.5][:d])
+    counts = np.array([9, 5, 7][:d])
+    axes = [(np.arange(n) - n // 2) * step for n, step in zip(counts, steps, strict=True)]
+    nodes = np.stack([grid.ravel() for grid in np.meshgrid(*axes)], axis=1)
+    exact = kernel.joint_density(nodes).sum() * steps.prod()
+    found = lattice._kept_mass(kernel.joint_density, steps, counts)
+    assert found == pytest.approx(exact, rel=1e-12)

@@ -5,6 +5,7 @@ import pytest
 
 import quadfeat as qf
 from quadfeat.rules import choice, gauss
+from quadfeat.rules.rule import axis_key, mirrored_nodes
 
 from .axes import AXES, LIGHT
 
@@ -35,3 +36,22 @@ def test_a_rule_cannot_be_changed():
     for array in (rule.nodes, rule.weights):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 7.0
+
+
+def test_axes_have_one_key_where_they_are_one_kernel():
+    assert axis_key(qf.Gaussian(0.5)) == axis_key(qf.Gaussian(0.5))
+    others = [qf.Gaussian(0.6), qf.Cauchy(0.5), qf.Matern(1.5, 0.5), qf.Matern(2.5, 0.5)]
+    assert len({axis_key(axis) for axis in [qf.Gaussian(0.5), *others]}) == 5
+    unhashable = qf.Gaussian(np.array([0.5]))
+    assert axis_key(unhashable) == axis_key(unhashable) != axis_key(qf.Gaussian(np.array([0.5])))
+
+
+@pytest.mark.parametrize("middle", [0.0, 0.5])
+def test_nodes_of_one_side_are_mirrored_around_a_middle_that_has_a_weight(middle, rng):
+    right, weights = rng.normal(size=(4, 3)), rng.uniform(size=4)
+    found = mirrored_nodes(right, weights, middle)
+    assert np.array_equal(found.nodes, -found.nodes[::-1]) and len(found) == 8 + (middle > 0)
+    assert np.array_equal(found.weights, found.weights[::-1])
+    gaps = rng.normal(size=(20, 3))
+    exact = (2 * np.cos(gaps @ right.T) @ weights + middle) / (2 * weights.sum() + middle)
+    np.testing.assert_allclose(found(gaps), exact, atol=1e-14)

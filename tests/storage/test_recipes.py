@@ -65,7 +65,7 @@ OBJECTS = {
     "one column": lambda: qf.DenseGrid(KERNEL, n_points=3).fit(_rows(1)),
     "one landmark": lambda: qf.Landmarks(KERNEL, n_components=1, random_state=0).fit(_rows(4)),
     "one component": lambda: qf.HermiteMercer(KERNEL, n_components=1).fit(_rows(4)),
-    "far rows": lambda: qf.DenseGrid(KERNEL, n_points=3).fit(_rows(4) + 1e6),
+    "far rows": lambda: qf.DenseGrid(KERNEL, n_points=3).fit(_rows(4)).moved_to(np.full(4, 1e6)),
     "tolerance": lambda: qf.DenseGrid(KERNEL, tol=0.1).fit(_rows(2)),
     "points": lambda: qf.Landmarks(KERNEL, points=_rows(4)[:5]).fit(_rows(4)),
     "table": lambda: qf.TableEncoder().fit(*_table()),

@@ -155,10 +155,8 @@ class _GapRules:
 
     def step(self, n: int, error: float, room: int) -> int:
         """Nodes to add to `n`: a quarter, at most `room`, if more than `error` is left; or 1."""
-        step = min(n // 4, room, self.most - n)
-        if step > 1 and self.error(n) > 10 * error and self.error(n + step) > error:
-            return step
-        return 1
+        step = max(1, min(n // 4, room, self.most - n))
+        return step if self.error(n) > 10 * error and self.error(n + step) > error else 1
 
     def _best(self, n: int) -> tuple[Rule, float]:
         if n not in self._cache:

@@ -52,7 +52,7 @@ def _sampled_targets(value: Any) -> bool:
 
 def _variances(value: Any) -> bool:
     """Whether no variance is negative; NaN if there were too few rows to estimate one."""
-    if not (isinstance(value, float) or (isinstance(value, np.ndarray) and value.ndim == 1)):
+    if not isinstance(value, float | np.ndarray):
         return False
     known = np.ravel(value)
     return known.dtype == np.float64 and not bool((known < 0).any() or np.isinf(known).any())
