@@ -33,5 +33,5 @@ def model_facts(model: Any, path: Path) -> dict[str, Any]:
     score = summary.score
     facts |= {"target": summary.target, "data": summary.data}
     facts["score"] = f"{score.name} {score.value:.3f} [{score.low:.3f}, {score.high:.3f}]"
-    facts["told"] = summary.verdict
+    facts["verdict"] = summary.verdict
     return facts

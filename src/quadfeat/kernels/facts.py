@@ -48,8 +48,8 @@ def _text(value: Any) -> str:
     """A parameter as text; of one gamma per column only the largest, whose columns matter most."""
     if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind == "f":
         order = np.argsort(-value, kind="stable")
-        told = [f"{number(value[i])} (column {i})" for i in order[:_MOST_COLUMNS].tolist()]
-        if (left := len(value) - len(told)) > 0:
-            told.append(f"{left} more, down to {number(value.min())}")
-        return ", ".join(told)
+        shown = [f"{number(value[i])} (column {i})" for i in order[:_MOST_COLUMNS].tolist()]
+        if (left := len(value) - len(shown)) > 0:
+            shown.append(f"{left} more, down to {number(value.min())}")
+        return ", ".join(shown)
     return _short(value)

@@ -45,9 +45,9 @@ class ModelFacts(WithFacts):
         if classes is None:
             count = len(np.atleast_2d(self.coef_))
             return "a number" if count == 1 else f"{count:,} numbers"
-        told = [str(label) for label in classes[:_MOST].tolist()]
+        shown = [str(label) for label in classes[:_MOST].tolist()]
         more = [f"{len(classes) - _MOST:,} more"] if len(classes) > _MOST else []
-        return f"{len(classes):,} classes: {', '.join([*told, *more])}"
+        return f"{len(classes):,} classes: {', '.join([*shown, *more])}"
 
     def _penalty(self) -> str:
         tried = [each for each in self.tuning_ if each.parameter == "alpha" and each.chosen]

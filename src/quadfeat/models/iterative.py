@@ -37,7 +37,7 @@ _TOLERANCE = {"float32": 1e-2, "float64": 1e-8}
 # This share of the squares of the targets may remain too: rounding does not allow less.
 _ROUNDING = {"float32": 1e-6, "float64": 1e-13}
 _BUFFER = 2**25  # bytes of features of held-out rows at a time
-_JUDGE = "held-out rows"
+_CRITERION = "held-out rows"
 _TIE = 0.01  # scores within this count as equal; larger alphas need fewer steps
 
 
@@ -178,13 +178,13 @@ class IterativeRidge:
         alphas = np.sort(alphas.astype(np.float64))
         chosen, tried, left_out = 0, list[Tried](), np.empty(0)
 
-        def judge(projected: Projected) -> int:
+        def score_all(projected: Projected) -> int:
             """Score all alphas; the next one to solve is the one below the best."""
             nonlocal chosen, tried, left_out
             solutions = [self._predicted(projected.at(value)) for value in alphas]
             if len(alphas) > 1:
                 scores = np.array([self._score(each, score) for each in solutions])
-                value, tried = best(alphas, scores, _JUDGE, tie=_TIE)
+                value, tried = best(alphas, scores, _CRITERION, tie=_TIE)
                 chosen = int(np.flatnonzero(alphas == value)[0])
             left_out = solutions[chosen]
             self._error = np.average(
@@ -196,7 +196,7 @@ class IterativeRidge:
             # solved.
             return max((chosen if self._space.size else len(alphas) // 2) - 1, 0)
 
-        self._solved(self._training, near, alphas, judge, _CHOICE)
+        self._solved(self._training, near, alphas, score_all, _CHOICE)
         value = alphas[[chosen]]
         tolerance = _TOLERANCE[self._dtype.name]
         y, gap = self._solved(self._whole, near, value, lambda _: 0, tolerance)

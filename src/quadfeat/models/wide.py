@@ -137,6 +137,6 @@ class WideModel(ABC):
             fit = ridge.fit(self.alpha, drawn, self._score(held_out.rows), every=every)
         self.solver_, self.alpha_, self.n_passes_ = "iterative", fit.alpha, fit.n_passes
         self.tuning_ = with_rows(self.tuning_, "alpha", fit.tried)
-        told = Tried("solver", "iterative", np.nan, f"not compared: {reason}", chosen=True)
-        self.tuning_ = with_rows(self.tuning_, "solver", [told])
+        tried = Tried("solver", "iterative", np.nan, f"not compared: {reason}", chosen=True)
+        self.tuning_ = with_rows(self.tuning_, "solver", [tried])
         self._set_iterated(fit, held_out)
