@@ -149,3 +149,26 @@ def test_a_column_of_labels_is_taken_for_labels_and_several_are_not(waves):
         X, column[:, 0]).predict(X))  # fmt: skip
     with pytest.raises(ValueError, match="one label per row"):
         qf.KernelClassifier(fixed()).fit([(X, np.hstack([column, column]))])
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("classes_", lambda value: value[::-1], "not distinct and sorted"),
+        ("classes_", lambda value: value[:1], "not distinct and sorted"),
+        ("_n_scores", lambda value: value + 1, "not those of the classes"),
+        ("coef_", lambda value: value[:, 1:], "does not fit the map"),
+        ("intercept_", lambda value: np.append(value, 0.0), "not one per score"),
+        ("_factors", lambda value: np.ones(9), "a class has no weight"),
+        ("loss_", lambda value: "hinge", "loss is unknown"),
+    ],
+)
+def test_parts_of_a_classifier_that_do_not_fit_are_refused(waves, classes, name, change, message):
+    X, y = waves
+    codes = np.digitize(y, [0.0] if classes == 2 else [-0.5, 0.5])
+    model = qf.KernelClassifier(fixed(), loss="ridge", alpha=1.0).fit(X, codes)
+    model.restored()
+    setattr(model, name, change(getattr(model, name)))
+    with pytest.raises(ValueError, match=message):
+        model.restored()

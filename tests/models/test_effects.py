@@ -4,6 +4,7 @@ import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 
 import quadfeat as qf
 
@@ -235,3 +236,12 @@ def test_constant_and_repeated_columns_change_no_learned_effect(seed):
     value, spread = model.effects(X, return_std=True)
     # The search for length scales stops at likelihoods that are equal to 1e-7 per row.
     assert (np.abs(other.effects(more) - value) < 0.5 * spread).mean() > 0.999
+
+
+def test_a_model_without_a_fit_has_no_effects(rows):
+    for make in (qf.KernelRegressor, qf.KernelClassifier):
+        model = make(MAPS["hermite-mercer"](_anova()))
+        with pytest.raises(NotFittedError):
+            _ = model.effects_
+        with pytest.raises(NotFittedError):
+            model.effects(rows[0])
