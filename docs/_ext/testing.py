@@ -8,7 +8,11 @@ TITLES = {
     "bad_input": "Bad input",
     "numerics": "Numbers",
     "determinism": "The same bits",
+    "concurrency": "Threads, processes and Ctrl-C",
+    "faults": "Killed processes, full disks and memory",
     "files": "Files",
+    "sanitizers": "Sanitizers and valgrind",
+    "soak": "An hour of small work",
     "mutants": "Tests that bite",
 }
 
