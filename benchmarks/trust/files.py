@@ -45,10 +45,10 @@ def run(effort: Effort) -> Iterator[Row]:
     models = model_files(effort.folder)
     gc.freeze()  # to walk all objects in a child copies their pages, 100 ms
     row = Row("damaged models: refused with a ValueError, or usable")
-    yield damaged(row, effort, models, fuzz.mutate, effort.of(400, 150_000))
+    yield damaged(row, effort, models, fuzz.mutate, effort.of(400, 40_000))
     for suffix, whole in data_files(effort.folder).items():
         row = Row(f"damaged {suffix} files: refused with a ValueError, or read")
-        yield damaged(row, effort, [whole], text_or_bytes, effort.of(100, 8_000), suffix)
+        yield damaged(row, effort, [whole], text_or_bytes, effort.of(100, 25_000), suffix)
     if not effort.quick and importlib.util.find_spec("atheris"):
         yield guided(effort, models)
 
