@@ -19,8 +19,7 @@ print(certificate)
 
 # %%
 # Each dot is a pair of rows, with the rule of 512 nodes. The line is the proof, which uses only the
-# distances between rows. The last printed number is what Theorem 1 of the paper promises for the same
-# rule.
+# largest distance between rows, and the largest on each axis.
 
 display = qf.ErrorDisplay.from_estimator(features, X)
 display.ax_.set_ylim(bottom=1e-8)  # equal rows differ by rounding, far below
