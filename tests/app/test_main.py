@@ -141,8 +141,54 @@ def test_fit_and_predict_classes_and_their_probabilities(run, houses):
     assert (labels == frame["kind"]).mean() > 0.9
     assert run("predict", model, folder / "train.parquet", "--proba", "--out", out).returncode == 0
     shares = pd.read_parquet(out)
-    assert list(shares) == ["probability_large", "probability_small"]
-    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    assert list(shares) == ["prediction", "probability_large", "probability_small"]
+    np.testing.assert_allclose(shares.iloc[:, 1:].sum(axis=1), 1.0)
+    assert (shares["prediction"] == labels).all()
+    numbers = folder / "out.npy"
+    assert (
+        run("predict", model, folder / "train.parquet", "--proba", "--out", numbers).returncode == 0
+    )
+    np.testing.assert_array_equal(np.load(numbers), shares.iloc[:, 1:])
+
+
+def test_ids_and_columns_to_keep_stand_beside_predictions(run, houses):
+    folder, frame = houses
+    table = frame[["a", "b", "kind", "price"]].assign(id=[f"h{i}" for i in range(len(frame))])
+    table.to_csv(folder / "ids.csv", index=False)
+    model, out = folder / "ids.qf", folder / "kept.csv"
+    fit = ("fit", folder / "ids.csv", "--target", "price", "--out", model, "--width", 32)
+    assert run(*fit, "--no-report").returncode == 0
+    predict = ("predict", model, folder / "ids.csv", "--out")
+    assert run(*predict, out).returncode == 0
+    found = pd.read_csv(out)
+    assert list(found) == ["id", "prediction"] and (found["id"] == table["id"]).all()
+    for name in ("kept.csv", "kept.parquet"):
+        kept = ("--keep", "price", "--keep", "kind", "--std")
+        assert run(*predict, folder / name, *kept).returncode == 0
+        read = pd.read_csv if name.endswith("csv") else pd.read_parquet
+        more = read(folder / name)
+        assert list(more) == ["price", "kind", "prediction", "deviation"]
+        np.testing.assert_allclose(more["price"], table["price"])
+        np.testing.assert_allclose(more["prediction"], found["prediction"])
+    assert run(*predict, folder / "numbers.npy").returncode == 0  # ids do not fit into an array
+
+
+@pytest.mark.parametrize(
+    "name, kept, words",
+    [
+        ("x.npy", "a", "an NPY file holds one array of numbers and cannot keep 'a'"),
+        ("x.csv", "aa", "train.csv has no column 'aa'"),
+        ("x.csv", "prediction", "two columns 'prediction'"),
+    ],
+)
+def test_columns_that_cannot_be_kept_are_refused(run, houses, name, kept, words):
+    folder, _ = houses
+    model = folder / "plain.qf"
+    fit = ("fit", folder / "train.csv", "--target", "price", "--out", model, "--width", 16)
+    assert run(*fit, "--no-report").returncode == 0
+    done = run("predict", model, folder / "train.csv", "--out", folder / name, "--keep", kept)
+    assert done.returncode == 1 and words in done.stderr
+    assert not (folder / name).exists()
 
 
 def test_a_map_alone_is_fitted_and_transforms_files(run, houses):

@@ -50,32 +50,70 @@ def fit_map(
     return features
 
 
-def predict_file(model: Any, path: Path, out: Path, *, probabilities: bool, std: bool) -> int:
-    """Write the predictions of a model for every row of a file; return the number of rows."""
+def predict_file(
+    model: Any,
+    path: Path,
+    out: Path,
+    *,
+    probabilities: bool,
+    std: bool,
+    keep: Sequence[str] | None = None,
+) -> int:
+    """Write the predictions of a model for every row of a file; return the number of rows.
+
+    Columns `keep` of the file are written as well, by default the ids that the model leaves out.
+    """
     if isinstance(model, FeatureMap | Kernel):
         raise ValueError(
             f"a {type(model).__name__} makes no predictions; give a model fitted to a target"
         )
     if probabilities and std:
         raise ValueError("probabilities have no deviations; use either --proba or --std")
+    kept = _kept(model, path, out, keep)
     if probabilities:
         if not hasattr(model, "predict_proba"):
             raise ValueError("this model has no probabilities; logistic and ridge classifiers have")
         names = [f"probability_{label}" for label in model.classes_]
-        return _mapped(model, model.predict_proba, path, out, names)
+        if out.suffix.lower() == ".npy":  # numbers only
+            return _mapped(model, model.predict_proba, path, out, names)
+        names = ["prediction", *names]
+        return _mapped(model, lambda X: _with_probabilities(model, X), path, out, names, kept)
     regression = isinstance(model, KernelRegressor)
     targets = [""] if np.ndim(model.coef_) == 1 or not regression else range(len(model.coef_))
     names = [f"prediction{target}" for target in targets]
     if not std:
-        return _mapped(model, model.predict, path, out, names)
+        return _mapped(model, model.predict, path, out, names, kept)
     if not regression:
         raise ValueError("deviations are those of a regression; a classifier has probabilities")
     names += [f"deviation{target}" for target in targets]
-    return _mapped(model, lambda X: _with_deviations(model, X), path, out, names)
+    return _mapped(model, lambda X: _with_deviations(model, X), path, out, names, kept)
+
+
+def _kept(model: Any, path: Path, out: Path, keep: Sequence[str] | None) -> list[str]:
+    """The columns of a file that are written beside predictions."""
+    if keep is None:
+        if out.suffix.lower() == ".npy" or not (hasattr(model, "encoder_") and is_table_file(path)):
+            return []
+        ids = [each.name for each in model.encoder_.report_ if each.is_id]
+        return [name for name in ids if name in open_table(path).columns]
+    if keep and not is_table_file(path):
+        raise ValueError(
+            f"--keep {keep[0]}: {path} has no named columns to keep; give a CSV or Parquet file"
+        )
+    return list(dict.fromkeys(keep))
 
 
 def _with_deviations(model: KernelRegressor, X: Any) -> Any:
     return np.column_stack(model.predict(X, return_std=True))
+
+
+def _with_probabilities(model: Any, X: Any) -> Any:
+    """The likeliest class of each row, and the probability of every class."""
+    probability = model.predict_proba(X)
+    out = np.empty((len(probability), 1 + len(model.classes_)), dtype=object)
+    out[:, 0] = model.classes_[probability.argmax(axis=1)]
+    out[:, 1:] = probability
+    return out
 
 
 def transform_file(fitted: Any, path: Path, out: Path) -> int:
@@ -93,13 +131,18 @@ def transform_file(fitted: Any, path: Path, out: Path) -> int:
 
 
 def _mapped(
-    fitted: Any, function: Callable[[Any], Any], path: Path, out: Path, names: Sequence[str]
+    fitted: Any,
+    function: Callable[[Any], Any],
+    path: Path,
+    out: Path,
+    names: Sequence[str],
+    kept: Sequence[str] = (),
 ) -> int:
     """Write a function of every block of rows to a file; return the number of rows."""
-    blocks = _blocks(fitted, path)
+    blocks = _tables(path, kept) if kept else _blocks(fitted, path)
     count, unseen = 0, Counter[str]()
     with (
-        sink(out, names) as opened,
+        sink(out, names, kept) as opened,
         warnings.catch_warnings(record=True) as caught,
         showing(f"writing {out.name}"),
     ):
@@ -109,13 +152,22 @@ def _mapped(
         for X, n_rows in blocks:
             if hasattr(fitted, "encoder_"):
                 unseen.update(fitted.encoder_.encode(X)[1])
-            opened.write(function(X))
+            opened.write(function(X), X)
             count += n_rows
     for each in caught:
         if not issubclass(each.category, UnseenValues):
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
     warn_of_unseen(unseen, count)
     return count
+
+
+def _tables(path: Path, kept: Sequence[str] = ()) -> Iterator[tuple[Any, int]]:
+    """Blocks of a file's rows as tables, which have the columns `kept`."""
+    file = open_table(path)
+    for name in kept:
+        file.require(name)
+    for table in file.tables():
+        yield table, table.num_rows
 
 
 def _blocks(fitted: Any, path: Path) -> Iterator[tuple[Any, int]]:
@@ -125,8 +177,7 @@ def _blocks(fitted: Any, path: Path) -> Iterator[tuple[Any, int]]:
             yield table, table.num_rows
         return
     if hasattr(fitted, "encoder_") and is_table_file(path):
-        for table in open_table(path).tables():
-            yield table, table.num_rows
+        yield from _tables(path)
         return
     columns = getattr(fitted, "feature_names_in_", None)
     if not is_table_file(path):

@@ -272,6 +272,14 @@ def predict(
     std: Annotated[
         bool, typer.Option(help="Also the standard deviation of each prediction.")
     ] = False,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A column of the data to write as well; may be repeated. Default: ids that the "
+            "model leaves out.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Write a model's predictions for every row of a file.
@@ -282,7 +290,9 @@ def predict(
     """
     check_out(out, model, data)
     with local_file(data) as path:
-        rows = files.predict_file(load(model), path, out, probabilities=proba, std=std)
+        rows = files.predict_file(
+            load(model), path, out, probabilities=proba, std=std, keep=keep or None
+        )
     show_record({"rows": rows, "out": str(out)}, as_json)
 
 

@@ -45,6 +45,11 @@ class ColumnReport:
     distinct: int
     outputs: int
 
+    @property
+    def is_id(self) -> bool:
+        """Whether the column is left out because it only identifies rows."""
+        return self.kind == "drop" and self.why.startswith("an id")
+
     def __str__(self) -> str:
         kind = "left out" if self.kind == "drop" else self.kind
         parts = [f"{self.name}: {kind}" + f" ({self.why})" * bool(self.why)]
@@ -113,7 +118,7 @@ def _among_numbers(texts: list[str], counts: Any) -> str:
 def advice(reports: Sequence[ColumnReport]) -> list[str]:
     """A sentence for each column that was probably read wrongly."""
     out = []
-    ids = [each.name for each in reports if each.kind == "drop" and "an id" in each.why]
+    ids = [each.name for each in reports if each.is_id]
     if ids:
         out.append(
             f"{listed(ids)} only identifies rows, and is left out; to use it, give "
