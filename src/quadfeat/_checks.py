@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import validate_data
 
 
@@ -260,7 +260,7 @@ def axes_of(name: str, value: Any) -> int:
 
 
 def check_plain(name: str, values: Any, *, dates: bool = False) -> None:
-    """Raise an error if a cast to floats would drop masks, imaginary parts or units of time.
+    """Raise an error for lazy tables, and if floats would lose masks, imaginary parts or units.
 
     Parameters
     ----------
@@ -268,6 +268,11 @@ def check_plain(name: str, values: Any, *, dates: bool = False) -> None:
     values : array, sparse matrix or column of a DataFrame
     dates : bool, whether dates may be labels
     """
+    if hasattr(values, "collect_schema") and not hasattr(values, "shape"):
+        raise TypeError(
+            f"{name} is a lazy {type(values).__name__}, which has no values yet; give "
+            f"{name}.collect()"
+        )
     if np.ma.is_masked(values):
         count = int(np.ma.getmaskarray(values).sum())
         raise ValueError(
@@ -287,6 +292,12 @@ def check_plain(name: str, values: Any, *, dates: bool = False) -> None:
             f"{name} holds dates or times ({dtype}), not numbers; give for example seconds since a "
             f"day of your choice"
         )
+
+
+def plain_rows(name: str, X: Any) -> Any:
+    """Dense rows in double precision, (n, d), after scikit-learn's checks and `check_plain`."""
+    check_plain(name, X)
+    return check_array(X, dtype=np.float64, input_name=name)
 
 
 def check_squares(name: str, X: Any) -> None:

@@ -5,6 +5,7 @@ import re
 import warnings
 
 import numpy as np
+import polars as pl
 import pytest
 
 import quadfeat as qf
@@ -176,8 +177,10 @@ def test_masked_entries_are_refused_and_an_empty_mask_is_not():
         lambda: model.fit([(hidden, Y)]),
         lambda: model.fit(X, Y).predict(hidden),
         lambda: model.fit(X, Y).predict([hidden]),
+        lambda: qf.Gaussian(0.5)(X, hidden),
+        lambda: qf.Gaussian(0.5)(hidden),
     ):
-        with pytest.raises(ValueError, match=r"X .*has \d+ masked entries.*filled"):
+        with pytest.raises(ValueError, match=r"[XY] .*has \d+ masked entries.*filled"):
             call()
     for y, weight, name in (
         (np.ma.array(Y, mask=Y > 0), None, "y"),
@@ -187,6 +190,21 @@ def test_masked_entries_are_refused_and_an_empty_mask_is_not():
             model.fit(X, y, weight)
     plain = map_.set_params(random_state=0).fit(X).transform(X)
     np.testing.assert_array_equal(map_.transform(np.ma.array(X)), plain)
+
+
+def test_a_lazy_table_is_to_be_collected_first():
+    lazy = pl.DataFrame(X).lazy()
+    model, map_ = qf.KernelRegressor(QUICK, alpha=1.0), qf.RandomFourier(qf.Gaussian(0.5))
+    for call in (
+        lambda: map_.fit(lazy),
+        lambda: map_.fit(X).transform(lazy),
+        lambda: model.fit(lazy, Y),
+        lambda: model.fit(X, Y).predict(lazy),
+        lambda: qf.TableEncoder().fit(lazy),
+        lambda: qf.Gaussian(0.5)(lazy),
+    ):
+        with pytest.raises(TypeError, match=r"X is a lazy LazyFrame.*give X\.collect\(\)"):
+            call()
 
 
 @pytest.mark.parametrize("kind", [qf.HermiteMercer, qf.Landmarks])

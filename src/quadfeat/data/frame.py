@@ -174,8 +174,11 @@ def concatenated(parts: Sequence[Column]) -> Column:
 
 
 def is_table(X: Any) -> bool:
-    """Whether X is a DataFrame or an Arrow table (or a lazy one, which `frame` refuses)."""
-    if isinstance(X, Frame) or hasattr(X, "collect_schema"):
+    """Whether X is a DataFrame or an Arrow table; a TypeError for a lazy one."""
+    if isinstance(X, Frame):
+        return True
+    if hasattr(X, "collect_schema"):  # of polars
+        check_plain("X", X, dates=True)
         return True
     return hasattr(X, "columns") and (hasattr(X, "dtypes") or hasattr(X, "schema"))
 
@@ -184,13 +187,9 @@ def frame(X: Any) -> Frame:
     """A table of any library as a `Frame`; a ValueError or TypeError says what to give instead."""
     if isinstance(X, Frame):
         return X
-    if hasattr(X, "collect_schema") and hasattr(X, "collect") and not hasattr(X, "shape"):
-        raise TypeError(
-            f"X is a lazy {type(X).__name__}, which has no values yet; give X.collect()"
-        )
+    check_plain("X", X, dates=True)
     if is_table(X):
         return _of_table(X)
-    check_plain("X", X, dates=True)
     array = np.asarray(X)
     if array.ndim != 2:
         raise ValueError(

@@ -10,9 +10,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import check_array
 
-from .._checks import check_gram
+from .._checks import check_gram, plain_rows
 from .._errors import NoDensity, NoMoments, NotSeparable
 from .._rows import BLOCK_ENTRIES
 from .._typing import Axes, Floats, Subsets
@@ -248,8 +247,8 @@ class Kernel(KernelFacts, BaseEstimator):
 
         "scale" and "median" are computed from X; then a Y that differs from X raises an error.
         """
-        X = check_array(X, dtype=np.float64, input_name="X")
-        Y = X if Y is None else check_array(Y, dtype=np.float64, input_name="Y")
+        X = plain_rows("X", X)
+        Y = X if Y is None else plain_rows("Y", Y)
         if X.shape[1] != Y.shape[1]:
             raise ValueError(f"X has {X.shape[1]} columns and Y has {Y.shape[1]}")
         check_gram("the kernel", len(X), len(Y), 8 * len(X) * len(Y))
