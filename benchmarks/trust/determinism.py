@@ -36,6 +36,7 @@ def run(effort: Effort) -> Iterator[Row]:
     yield processes(effort)
     yield from golden()
     yield fits(effort)
+    yield products(effort)
 
 
 def maps() -> dict[str, qf.FeatureMap]:
@@ -235,6 +236,52 @@ def fits(effort: Effort) -> Row:
     file = clone(qf.KernelRegressor(features, verbose=False)).fit(effort.folder / "rows.npz")
     whole = qf.KernelRegressor(features, verbose=False).fit(X, y)
     row.require(np.array_equal(file.coef_, whole.coef_), "a file")
+    return row
+
+
+_PREDICTIONS = (
+    "import json; from benchmarks.trust import determinism as d; "
+    "print(json.dumps(d.predictions({n})))"
+)
+ALPHA = 1.0
+
+
+def predictions(n: int) -> dict[str, Any]:
+    """Predictions of a ridge fit to n rows, and what bounds their rounding."""
+    X = rows(n)
+    y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2]
+    features = qf.RandomFourier(qf.Gaussian(0.5), n_components=64, random_state=0)
+    model = qf.KernelRegressor(features, alpha=ALPHA, verbose=False).fit(X, y)
+    size = float(np.linalg.norm(model.coef_))
+    return {"values": model.predict(X[:500]).tolist(), "size": size, "y": float(np.abs(y).max())}
+
+
+def products(effort: Effort) -> Row:
+    """Other threads and routines of BLAS: as far apart as sums in another order may be.
+
+    A = Z'Z + alpha I and b = Z'y are sums of n products, and |z| = 1: they are off by n eps n and
+    n eps n max|y| at most, a Cholesky solution with p columns as if A were off by 4 p^2 eps |A|,
+    and |inverse of A| <= 1 / alpha. Two fits differ by twice that.
+    """
+    n, p, eps = effort.of(2_000, 50_000), 64, EPS["float64"]
+    row = Row("fits by other threads and routines of BLAS: difference over its rounding", bound=1)
+    ways: list[dict[str, str]] = [{"OPENBLAS_NUM_THREADS": "1"}]
+    ways += [{"OPENBLAS_NUM_THREADS": "4"}] + [
+        {"OPENBLAS_CORETYPE": kind}
+        for kind in effort.of(("Prescott",), ("Prescott", "Haswell", "SkylakeX"))
+    ]
+    found = []
+    for way in ways:
+        with environment(**way, PYTHONPATH=str(ROOT)):
+            command = [sys.executable, "-c", _PREDICTIONS.format(n=n)]
+            found.append(json.loads(subprocess.check_output(command, text=True)))
+    first = found[0]
+    wrong_sums = n * eps * n * (first["y"] + first["size"])
+    wrong_solution = 4 * p**2 * eps * (n + ALPHA) * first["size"]
+    bound = 2 * (wrong_sums + wrong_solution) / ALPHA
+    for way, other in zip(ways[1:], found[1:], strict=True):
+        gap = float(np.abs(np.subtract(other["values"], first["values"])).max())
+        row.add(gap / bound, case=way)
     return row
 
 

@@ -233,7 +233,7 @@ def _pivots_of(
             break
         some = np.searchsorted(total, rng.random(_PIVOT_BLOCK) * total[-1], side="right")
         before = factors[: len(drawn)]
-        columns = gram(some) - before[:, some].T @ before
+        columns = gram(some) - product(before.T, before[:, some]).T
         kept = _kept(columns[:, some], residual[some], floor, rng)[: size - len(drawn)]
         corner = np.linalg.cholesky(columns[np.ix_(kept, some[kept])])
         new = factors[len(drawn) : len(drawn) + len(kept)]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import Floats, Matrix
+from ..numerics.blas import product
 from ..numerics.factorisations import Factors, Indefinite, Tridiagonal, norms
 from .ridge_sums import RidgeSystem
 
@@ -176,7 +177,7 @@ class RidgePath:
         solvable = values.min() + alphas > 0
         shrunk = np.zeros((len(values), len(alphas)))
         shrunk[:, solvable] = 1 / (values[:, None] + alphas[solvable])
-        rotated = rows @ vectors
+        rotated = product(rows, vectors)
         leverages = np.square(rotated) @ shrunk
         for i in range(len(alphas)):
             fit = rotated @ (shrunk[:, i, None] * cross), leverages[:, i]
