@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from quadfeat.constructions import framed_grid
-from quadfeat.constructions.polished import _pairs_error, descend, polish
+from quadfeat.constructions.polished import _pairs_error, descend, outward, polish
 from quadfeat.constructions.reweighted import approximate_gram
 from quadfeat.kernels.stationary import Gaussian
 
@@ -101,3 +101,17 @@ def test_the_pairs_error_is_the_mean_over_pairs_of_distinct_rows():
     point = np.concatenate([roots, nodes.ravel()])
     assert _pairs_error(point, 5, X, gram)[0] == pytest.approx(exact, rel=1e-12)
     assert _pairs_error(point, 5, X[:1], gram[:1, :1])[0] == 0
+
+
+def test_up_to_20000_rows_are_all_moved_outward_in_their_order():
+    X = np.random.default_rng(0).normal(size=(20_000, 1))
+    factors = (outward(X, np.random.default_rng(1)) - X.mean(axis=0)) / (X - X.mean(axis=0))
+    most = 1 + 8 / np.sqrt(20_000)
+    # The gap to the mean has a rounding error of eps times the mean, which few gaps are below.
+    assert 1 - 1e-9 < factors.min() < 1.001
+    assert most - 0.001 < factors.max() < most + 1e-9
+
+
+def test_of_more_rows_than_20000_so_many_are_moved_outward():
+    X = np.arange(20_001.0)[:, None]
+    assert outward(X, np.random.default_rng(1)).shape == (20_000, 1)
