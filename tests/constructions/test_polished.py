@@ -27,6 +27,27 @@ def test_polishing_lowers_the_error_of_unseen_pairs():
     assert (better[1] >= 0).all()
 
 
+@pytest.mark.parametrize(("m", "n_pairs"), [(50, 4000), (260, 4160)])
+def test_a_step_fits_new_pairs_and_is_judged_by_twice_as_many_others(m, n_pairs):
+    """Four pairs for each of 4 m numbers, at least 4000; a row is not paired with itself."""
+    rng, taken = np.random.default_rng(0), []
+    X, nodes = rng.normal(size=(5000, 3)), rng.normal(size=(m, 3))
+
+    def kernel(gaps):
+        taken.append(gaps)
+        return Gaussian(0.5).at(gaps)
+
+    polish(nodes, np.full(m, 1 / m), kernel, X, rng, steps=2)
+    most = [2 * n_pairs, n_pairs, n_pairs]
+    assert [len(gaps) <= n for gaps, n in zip(taken, most, strict=True)] == [True] * 3
+    # One pair in 5000 is of a row with itself; five standard errors more are left out.
+    assert all(
+        len(gaps) > n - n / 5000 - 5 * np.sqrt(n / 5000) - 1
+        for gaps, n in zip(taken, most, strict=True)
+    )
+    assert len(np.unique(np.concatenate(taken), axis=0)) > 0.999 * sum(map(len, taken))
+
+
 def test_descending_lowers_the_error_of_unseen_pairs_and_leaves_zero_where_it_is():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(800, 30)) * np.linspace(1.5, 0.2, 30)
