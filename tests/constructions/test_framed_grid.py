@@ -61,3 +61,28 @@ def test_a_framed_grid_of_enough_columns_is_the_kernel(gamma):
     kernel, gaps = Gaussian(gamma), X[:100] - X[100:]
     rule = framed_grid.framed_grid(kernel.resolve(X), X, 400).unframed
     assert np.abs(rule(gaps) - kernel.resolve(X).at(gaps)).max() <= 1e-7
+
+
+@pytest.mark.parametrize("name, n", [("roll", 30), ("cancer5", 64), ("line", 12)])
+def test_grids_without_a_zero_node_use_every_one_of_an_even_number_of_columns(name, n):
+    X = DATA[name]
+    gaps = X[:200] - X[200:400]
+    whole = [
+        len(grid.rule)
+        for grid, _ in framed_grid._framed_candidates(gaps, n)
+        if np.prod(grid.counts) >= n
+    ]
+    assert len(whole) > 5
+    assert set(whole) == {n}
+
+
+def test_a_single_direction_gets_a_quarter_more_nodes_at_a_time(monkeypatch):
+    """From 1 to 100: one at a time to 8, then 11 steps; after that at most 8 finer grids."""
+    tried = []
+    best = framed_grid._GapRules._best
+    monkeypatch.setattr(
+        framed_grid._GapRules, "_best", lambda self, n: [tried.append(n), best(self, n)][1]
+    )
+    list(framed_grid._framed_candidates(DATA["line"][:50] - DATA["line"][50:100], 100))
+    assert 100 in tried
+    assert len(set(tried)) < 50

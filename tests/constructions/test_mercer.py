@@ -419,12 +419,6 @@ def test_few_rows_of_heavy_tails_do_not_choose_columns():
     assert not np.array_equal(fullest.expansions[0].degree, plans[3][:, 2])
 
 
-def test_no_column_counts_for_more_than_its_parent():
-    plan = np.array([[-1, 0, 0], [0, 1, 1], [1, 2, 1], [-1, 0, 1], [3, 1, 1]])
-    found = expander._at_most_of_parents(plan, np.array([2.0, 3.0, 1.0, 5.0, 4.0]))
-    np.testing.assert_array_equal(found, [2.0, 2.0, 1.0, 5.0, 4.0])
-
-
 def test_columns_are_measured_on_rows_that_count_and_are_not_held_out():
     X = uneven(30_000, 3)
     weights = np.random.default_rng(1).integers(0, 3, size=len(X)).astype(float)

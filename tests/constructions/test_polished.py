@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from quadfeat.constructions import framed_grid
-from quadfeat.constructions.polished import _pairs_error, descend, polish
+from quadfeat.constructions.polished import _pairs_error, descend, outward, polish
 from quadfeat.constructions.reweighted import approximate_gram
 from quadfeat.kernels.stationary import Gaussian
 
@@ -25,6 +25,27 @@ def test_polishing_lowers_the_error_of_unseen_pairs():
     )
     assert after < before / 4
     assert (better[1] >= 0).all()
+
+
+@pytest.mark.parametrize(("m", "n_pairs"), [(50, 4000), (260, 4160)])
+def test_a_step_fits_new_pairs_and_is_judged_by_twice_as_many_others(m, n_pairs):
+    """Four pairs for each of 4 m numbers, at least 4000; a row is not paired with itself."""
+    rng, taken = np.random.default_rng(0), []
+    X, nodes = rng.normal(size=(5000, 3)), rng.normal(size=(m, 3))
+
+    def kernel(gaps):
+        taken.append(gaps)
+        return Gaussian(0.5).at(gaps)
+
+    polish(nodes, np.full(m, 1 / m), kernel, X, rng, steps=2)
+    most = [2 * n_pairs, n_pairs, n_pairs]
+    assert [len(gaps) <= n for gaps, n in zip(taken, most, strict=True)] == [True] * 3
+    # One pair in 5000 is of a row with itself; five standard errors more are left out.
+    assert all(
+        len(gaps) > n - n / 5000 - 5 * np.sqrt(n / 5000) - 1
+        for gaps, n in zip(taken, most, strict=True)
+    )
+    assert len(np.unique(np.concatenate(taken), axis=0)) > 0.999 * sum(map(len, taken))
 
 
 def test_descending_lowers_the_error_of_unseen_pairs_and_leaves_zero_where_it_is():
@@ -101,3 +122,17 @@ def test_the_pairs_error_is_the_mean_over_pairs_of_distinct_rows():
     point = np.concatenate([roots, nodes.ravel()])
     assert _pairs_error(point, 5, X, gram)[0] == pytest.approx(exact, rel=1e-12)
     assert _pairs_error(point, 5, X[:1], gram[:1, :1])[0] == 0
+
+
+def test_up_to_20000_rows_are_all_moved_outward_in_their_order():
+    X = np.random.default_rng(0).normal(size=(20_000, 1))
+    factors = (outward(X, np.random.default_rng(1)) - X.mean(axis=0)) / (X - X.mean(axis=0))
+    most = 1 + 8 / np.sqrt(20_000)
+    # The gap to the mean has a rounding error of eps times the mean, which few gaps are below.
+    assert 1 - 1e-9 < factors.min() < 1.001
+    assert most - 0.001 < factors.max() < most + 1e-9
+
+
+def test_of_more_rows_than_20000_so_many_are_moved_outward():
+    X = np.arange(20_001.0)[:, None]
+    assert outward(X, np.random.default_rng(1)).shape == (20_000, 1)

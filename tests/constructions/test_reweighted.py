@@ -9,8 +9,9 @@ import pytest
 
 import quadfeat as qf
 from quadfeat.constructions import reweighted
-from quadfeat.constructions.reweighted import System
+from quadfeat.constructions.reweighted import Pool, System
 from quadfeat.numerics import nnls
+from quadfeat.rules import grids
 
 EPS = np.finfo(np.float64).eps
 
@@ -213,3 +214,34 @@ def test_unseen_points_never_prefer_the_start(mix):
                 other = share * result + (1 - share) * start
                 assert errors[0] <= _off_diagonal_error(*held_out, other) * (1 + 1e-12)
     assert mix or taken == {"start", "other"}
+
+
+@pytest.mark.parametrize("share", [0.25, 0.4, 0.6, 0.75])
+def test_the_nearer_of_start_and_result_is_kept(share):
+    phases, rng = _points(30, 12, 3, seed=1)[0], np.random.default_rng(2)
+    start, change = rng.random(12), rng.normal(size=12)
+    gram = reweighted.approximate_gram(phases, start + share * change)
+    nearer = start + change if share > 0.5 else start
+    kept = reweighted.keep_better(phases, gram, start, start + change)
+    np.testing.assert_array_equal(kept, nearer)
+    mixed = reweighted.keep_better(phases, gram, start, start + change, mix=True)
+    np.testing.assert_allclose(mixed, start + share * change, rtol=0, atol=1e3 * EPS)
+
+
+@pytest.mark.parametrize("counts", [(3, 3), (3, 2), (2, 3)])
+def test_the_zero_nodes_of_all_groups_are_one_candidate_of_one_column(counts):
+    """Odd grids have a zero node: the last candidate, with the mass of all of them."""
+    kernel, axis = qf.Anova(qf.Gaussian(0.3), [[0, 1], [2]], weights=[1.0, 5.0]), qf.Gaussian(0.3)
+    rules = [grids.tensor(*[axis.gauss(counts[0])] * 2), axis.gauss(counts[1])]
+    pool = Pool(kernel.groups(3), rules)
+    assert pool.costs.tolist() == [2] * (counts[0] ** 2 // 2 + counts[1] // 2) + [1]
+    middles = [rule.weights[~rule.nodes.any(axis=1)].sum() for rule in rules]
+    assert pool.weights[-1] == pytest.approx(middles[0] + 5 * middles[1], rel=10 * EPS)
+    gaps = np.random.default_rng(0).normal(size=(50, 3))
+    exact = rules[0](gaps[:, :2]) + 5 * rules[1](gaps[:, 2:])
+    X = np.concatenate([gaps[:1], np.zeros((1, 3))])
+    gram = reweighted.approximate_gram(pool.phases(X), pool.weights)
+    assert gram[0, 1] == pytest.approx(exact[0], abs=50 * EPS)
+    first, second = pool.rules(pool.weights)
+    found = first(gaps[:, :2]) + 5 * second(gaps[:, 2:])
+    np.testing.assert_allclose(found, exact, rtol=0, atol=50 * EPS)

@@ -6,7 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import quadfeat as qf
@@ -16,6 +19,17 @@ from quadfeat.numerics.factorisations import InPlaceCholesky, factor_raised
 from .maps import fixed
 
 SMALL = qf.HermiteMercer(n_components=16)
+
+
+@pytest.mark.parametrize("model", [qf.KernelRegressor, qf.KernelClassifier])
+def test_weights_are_routed_through_pipelines_as_scikit_learn_does(model, rng):
+    X, y, weight = rng.normal(size=(60, 2)), rng.integers(2, size=60), rng.uniform(size=60)
+    alone = model(fixed(), alpha=0.1).fit(StandardScaler().fit_transform(X), y, weight)
+    with config_context(enable_metadata_routing=True):
+        last = model(fixed(), alpha=0.1).set_fit_request(sample_weight=True)
+        steps = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), last)
+        steps.fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(last.coef_, alone.coef_)
 
 
 @parametrize_with_checks(

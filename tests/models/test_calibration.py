@@ -44,6 +44,22 @@ def test_where_every_row_is_on_its_side_the_slope_ends_where_its_prior_says():
     assert 100 * wrong == pytest.approx(_PRIOR * slope, rel=1e-9)
 
 
+@pytest.mark.parametrize("classes", [10, 500, 5000, 50_000])
+@pytest.mark.parametrize("wrong", [0.02, 0.1, 0.5, 0.9])
+@pytest.mark.parametrize("n", [100.0, 1e6])
+def test_the_slope_is_found_for_any_number_of_classes_and_of_mistakes(classes, wrong, n):
+    """Scores of 1 for one class, which is the right one except for a share of the weight."""
+    scores, codes = np.zeros((2, classes)), np.array([0, 1])
+    scores[:, 0] = 1.0
+    slope = fit_slope(scores, codes, np.array([1 - wrong, wrong]), n)
+    chance = 1 / (1 + (classes - 1) * np.exp(-slope))
+    if slope == 1e-3:  # the least one: no class is better than the others
+        assert n * (chance - (1 - wrong)) + _PRIOR * slope >= 0
+    else:
+        # The gain of a larger slope, for these and the other rows, is the loss of its prior.
+        assert n * (1 - wrong - chance) == pytest.approx(_PRIOR * slope, abs=1e-9 * n)
+
+
 @pytest.mark.parametrize("columns", [1, 3])
 def test_a_weight_counts_copies_of_a_row(columns, rng):
     scores, codes = scores_of(columns, rng)
@@ -62,6 +78,14 @@ def test_the_largest_score_stays_the_most_likely_even_where_it_is_wrong(columns,
     P = probabilities(-scores, fit_slope(-scores, codes, np.ones(200), 200))
     largest = (scores[:, 0] < 0).astype(int) if columns == 1 else scores.argmin(axis=1)
     assert np.array_equal(P.argmax(axis=1), largest)
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_scores_of_the_wrong_sign_get_the_least_slope(columns, rng):
+    """Not 0, so that the class with the largest score stays the most likely."""
+    scores, codes = scores_of(columns, rng)
+    scale = np.abs(scores).max() / (2 if columns == 1 else 1)
+    assert fit_slope(-scores, codes, np.ones(200), 200) == pytest.approx(1e-3 / scale, rel=1e-12)
 
 
 def test_scores_that_say_nothing_make_all_classes_alike():

@@ -1,6 +1,7 @@
 """Fits without the gram equal those by products, for any rows, weights and blocks."""
 
 import warnings
+from types import SimpleNamespace
 
 import dask
 import dask.array as da
@@ -182,6 +183,34 @@ def test_it_warns_with_the_error_that_it_reached(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         _both(X, y, alpha=1e3)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_fit_that_never_converges_takes_half_of_its_passes_for_the_choice(monkeypatch):
+    """After the one that sums the targets."""
+    monkeypatch.setattr(iterative, "_MOST_PASSES", 8)
+    monkeypatch.setattr(iterative, "_CHOICE", 0.0)
+    monkeypatch.setitem(iterative._TOLERANCE, "float64", 0.0)
+    X, y, _ = _data()
+    assert _both(X, y, alpha=1e-6)[1].n_passes_ == 1 + 4 + 4
+
+
+@pytest.mark.parametrize("steps", [3, 4, 7])
+@pytest.mark.parametrize("rate", [0.3, 0.5, 0.8])
+def test_gains_that_fall_geometrically_are_extrapolated_to_what_is_left(rate, steps):
+    """The target's square is 2, of which the energies of the steps explain up to 1."""
+    ridge = iterative.IterativeRidge.__new__(iterative.IterativeRidge)
+    ridge._dtype, ridge._error = np.dtype(np.float64), np.zeros(1)
+    energies = [np.array([1 - rate**step]) for step in range(steps)]
+    system = SimpleNamespace(target_square=np.array([2.0]), weight=1.0)
+    gap = ridge._gap(system, energies, np.full((5, 1), 10.0), 0.1)
+    left = rate ** (steps - 1)
+    assert gap == pytest.approx(left / (1 + left), rel=1e-12)
+    small = np.full((5, 1), 1e-3)  # a residual that bounds what is left by r'r / alpha
+    bound = 5e-6 / 0.1
+    assert ridge._gap(system, energies, small, 0.1) == pytest.approx(
+        min(bound, left) / (1 + left), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,27 @@ def test_scales_that_more_rows_tell_apart_must_be_clearly_better_than_one(error,
     assert best == f"Gaussian, {'a scale per column from 200 rows' if taken else 'one scale'}"
 
 
+@pytest.mark.parametrize("error, taken", [(0.799, True), (0.801, False)])
+def test_the_best_kernel_is_that_of_more_rows_wherever_they_make_it_better(error, taken, rng):
+    X = rng.normal(size=(400, 2))
+    sample, others = Sample(X, np.sin(3 * X[:, :1]), np.ones(400), counts=False), []
+    with one_thread():
+        found = contenders(Field(all_families=False, metric=False), sample.at(slice(200)).task())
+        known = {id(each.kernel): each.scaling for each in found}
+
+        class Given(KernelValidation):
+            def errors(self, kernel, columns):
+                if id(kernel) not in known:
+                    others.append(kernel)  # first that of more rows, then other length scales
+                    return np.full(len(self.weight), error if kernel is others[0] else 10.0)
+                scaling = known[id(kernel)]
+                return np.full(len(self.weight), 1.0 if scaling == "one scale" else 0.8)
+
+        _, tried = _best_of(found, sample, Given(qf.KernelFeatures(), sample, 200, lambda: None))
+    best = next(each.value for each in tried if each.parameter == "kernel" and each.chosen)
+    assert best == f"Gaussian, a scale per column{' from 200 rows' if taken else ''}"
+
+
 @pytest.mark.parametrize("told_apart", [True, False])
 def test_other_families_learn_one_scale_only_where_columns_are_not_told_apart(told_apart, rng):
     X = rng.normal(size=(300, 4))

@@ -152,6 +152,17 @@ def test_a_million_rows_of_the_default_width_take_ridge():
     assert loss_choice.too_costly(1000, 8192, 1)
 
 
+@pytest.mark.parametrize(
+    ("n", "p", "t"), [(1, 4096, 1), (2**16, 2**10, 16), (2**20, 2**6, 16), (2**14, 2**12, 1)]
+)
+def test_the_limits_of_a_comparison_are_those_of_the_docstring(n, p, t):
+    """At most 4096 columns, n p <= 2^26 and n p t <= 2^30."""
+    assert not loss_choice.too_costly(n, p, t)
+    assert loss_choice.too_costly(n, 4097, t)
+    assert loss_choice.too_costly(2**26 // p + 1, p, t)
+    assert loss_choice.too_costly(n, p, 2**30 // (n * p) + 1)
+
+
 def test_batches_iterators_and_several_alphas_take_ridge(classes, monkeypatch):
     monkeypatch.setattr("quadfeat.data.sampling._ROWS", 300)  # so many are long
     X, y = classes

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import quadfeat as qf
 from quadfeat.models import solver, toeplitz
+from quadfeat.models.toeplitz_sums import ToeplitzSums
 from quadfeat.numerics import nufft
 
 KERNELS = {
@@ -85,6 +86,22 @@ def test_a_factored_system_chooses_the_penalty_of_products():
     model = qf.KernelRegressor(_grid(2), solver="toeplitz").fit(X, y, weight)
     assert model.alpha_ == pytest.approx(products.alpha_, rel=1e-9)
     assert model.noise_ == pytest.approx(products.noise_, rel=1e-6)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_scale_of_penalties_is_that_of_products(intercept):
+    """The trace of the gram, of a kernel whose modes have unequal roots."""
+    X, y, weight = _data(2)
+    features = _grid(2).fit(X)
+    lattice = features.lattice()
+    sums = ToeplitzSums(lattice.steps.tolist(), lattice.shape, 1)
+    rows = np.empty((len(X), lattice.n_columns_))
+    lattice.write(X, rows)
+    sums.add(rows, y[:, None], weight)
+    system = toeplitz.ToeplitzSystem(sums, lattice, intercept=intercept, distinct_share=1.0)
+    Z = features.transform(X)
+    centred = Z - np.average(Z, axis=0, weights=weight) if intercept else Z
+    assert system.scale == pytest.approx(weight @ (centred**2).sum(axis=1), rel=1e-9)
 
 
 def test_the_estimated_likelihood_is_that_of_products(monkeypatch):

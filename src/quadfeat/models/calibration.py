@@ -30,7 +30,7 @@ def _per_class(scores: Floats) -> Floats:
 def fit_slope(scores: Floats, codes: Codes, weight: Floats, n: float) -> float:
     """The slope with the highest likelihood of the classes, given leave-one-out scores.
 
-    Newton's method on a convex function of one variable.
+    Newton's method on a convex function of one variable, or bisection where it does not converge.
 
     Parameters
     ----------
@@ -44,14 +44,20 @@ def fit_slope(scores: Floats, codes: Codes, weight: Floats, n: float) -> float:
     scale = float(np.abs(f).max()) or 1.0
     f = f / scale
     of_class = f[np.arange(len(f)), codes]
-    slope = 0.0
+    slope = step = 0.0
+    low, high = 0.0, np.inf  # the best slope is between these
     for _ in range(_STEPS):
         P = softmax(slope * f, axis=1)
         mean = (P * f).sum(axis=1)
         gradient = mass @ (mean - of_class) + _PRIOR * slope
         curvature = mass @ ((P * f**2).sum(axis=1) - mean**2) + _PRIOR
-        # The curvature decreases with the slope, so a full step from the left may overshoot.
-        step = float(np.clip(-gradient / curvature, -2.0 - slope, 2.0 + slope))
+        low, high = (slope, high) if gradient < 0 else (low, slope)
+        before, step = step, float(-gradient / curvature)
+        # With many classes the curvature is small on both sides of where it matters: steps may go
+        # far beyond the best slope, and as far back.
+        back = step * before < 0 and abs(step) > abs(before) / 2
+        if back or not low <= slope + step <= high:
+            step = (low + high) / 2 - slope
         slope += step
         if abs(step) <= 1e-12 * max(slope, 1.0):
             break
