@@ -251,6 +251,8 @@ def test_the_mass_that_was_moved_is_twice_what_was_dropped_if_made_up_for():
     assert certificate._moved_mass(Grid(axes), scaled) == pytest.approx(2 * dropped)
     assert certificate._moved_mass(Grid(axes), grids.fold(whole)) == pytest.approx(0.0, abs=1e-15)
     odd = (qf.Gaussian(0.5).gauss(3),)
+    square = grids.fold(grids.tensor(*odd, *odd))  # some of its nodes are on one axis alone
+    assert certificate._moved_mass(Grid(odd * 2), square) == pytest.approx(0.0, abs=1e-15)
     heavier = Rule(np.zeros((1, 1)), np.array([0.9]))  # 2/3 was there, and 1/3 was dropped
     assert certificate._moved_mass(Grid(odd), heavier) == pytest.approx(0.9 - 2 / 3 + 1 / 3)
 

@@ -14,6 +14,7 @@ from quadfeat.accuracy.region import Region
 from quadfeat.constructions import randomized
 from quadfeat.kernels.matern import Matern
 from quadfeat.kernels.stationary import Cauchy, Gaussian
+from quadfeat.rules import grids
 from quadfeat.rules.rule import Rule
 
 from .errors import climb, points, rule_error
@@ -103,3 +104,13 @@ def test_covering_stops_as_soon_as_its_budget_is_spent(n_nodes):
         covering.cover_bound(kernel, rule, Region.of(d=3, diameter=3.0), budget)
         spent = np.cumsum(kernel.asked) * (n_nodes + 20)
         assert (spent[:-1] < budget).all()
+        again = _Counted(0.5)  # with a little more than all but the last points cost
+        covering.cover_bound(again, rule, Region.of(d=3, diameter=3.0), float(spent[-2] + 1))
+        assert again.asked == kernel.asked
+
+
+def test_covering_looks_at_few_points_at_a_time():
+    """However many boxes are open, so that a budget is not exceeded by far."""
+    kernel, rule = _Counted(0.5), grids.tensor(*[Gaussian(0.5).gauss(4)] * 3)
+    covering.cover_bound(kernel, rule, Region.of(d=3, diameter=1.0), 1e7)
+    assert sum(kernel.asked) > 100_000 and max(kernel.asked) <= 40_000

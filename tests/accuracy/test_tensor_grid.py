@@ -5,8 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from quadfeat.accuracy import tensor_grid
+import quadfeat as qf
+from quadfeat.accuracy import axis_cells, tensor_grid
 from quadfeat.accuracy.bounds import Cells
+from quadfeat.rules.rule import Rule
 
 
 def corners(k, error, mass):
@@ -81,3 +83,12 @@ def test_every_pair_of_cells_is_bounded_where_it_meets(ball, cells):
                     assert found.low[at] >= low - 1e-12
                     assert found.top[at] >= top - 1e-12
                     assert found.bottom[at] <= bottom + 1e-12
+
+
+@pytest.mark.parametrize("d", range(1, 8))
+def test_every_axis_of_a_grid_is_in_its_bound_once_also_among_equal_ones(d):
+    rule = Rule(np.array([[-1.0], [0.0], [1.0]]), np.array([-0.25, 1.5, -0.25]))
+    edges = [axis_cells.square_edges(1.0, 0.25, 4)] * d
+    for kernels in ([qf.Gaussian(0.5)] * d, [qf.Gaussian(0.5)] * (d - 1) + [qf.Laplacian(0.5)]):
+        whole = tensor_grid._grid_cells(kernels, [rule] * d, edges, 4, ball=True)
+        assert whole.mass == pytest.approx(2.0**d)

@@ -139,6 +139,12 @@ def test_the_error_of_an_axis_is_its_largest_up_to_the_whole_reach():
         assert search.error(0, n) == pytest.approx(error, rel=1e-3)
 
 
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_an_error_of_just_the_tolerance_is_within_it(n):
+    search = search_of("one axis")
+    assert search._least(search.error(0, n), np.inf).tolist() == [n]
+
+
 @pytest.mark.long
 def test_of_many_axes_none_can_spare_a_node():
     d = 11  # 2^11 grids between two neighbours are too many to try

@@ -90,6 +90,7 @@ def test_a_metric_is_printed_on_one_line_and_a_large_one_by_its_shape():
         (2.0, ValueError, r"2-D .* got 2\.0"),
         (np.full((2, 4), np.nan), ValueError, "metric must hold finite numbers.*nan"),
         (np.full((2, 4), np.inf), ValueError, "metric must hold finite numbers.*inf"),
+        (np.diag([1.0, np.nan, 1.0, 1.0]), ValueError, "metric must hold finite numbers.*nan"),
         (np.zeros((2, 4)), ValueError, "metric must not be all zero"),
         (np.full((2, 4), 1e200), ValueError, r"between 1e-150 and 1e\+150, got 1e\+200"),
         (np.full((2, 4), 1e-200), ValueError, "between 1e-150 and .*got 1e-200"),

@@ -161,6 +161,21 @@ def test_a_noise_of_nan_from_too_few_rows_is_loaded(saved, tmp_path):
     assert np.isnan(qf.load(tmp_path / "m.qf").noise_)
 
 
+def test_targets_of_a_sample_are_an_array_of_rows(saved, tmp_path):
+    manifest, arrays = saved("partial")
+    state = manifest["estimator"]["state"]["_seen"]["state"]
+    key = state["y"]["array"]
+    y = arrays[key]
+    for changed, kept in (
+        ({"array": key}, {**arrays, key: y.reshape(len(y), 1, 1)}),
+        (y.ravel().tolist(), {name: array for name, array in arrays.items() if name != key}),
+    ):
+        state["y"] = changed
+        archive.write(tmp_path / "m.qf", manifest, kept)
+        with pytest.raises(ValueError, match="y of RowSample"):
+            qf.load(tmp_path / "m.qf")
+
+
 def test_classes_in_another_order_are_refused(saved, tmp_path):
     manifest, arrays = saved("classifier")
     place = manifest["estimator"]["state"]["classes_"]["array"]
