@@ -117,8 +117,8 @@ def test_a_split_that_leaves_no_row_is_refused(tmp_path, monkeypatch):
             hold_out(stream, None, None, None, "y")
 
 
-def test_the_last_group_always_stays_for_training(tmp_path):
-    sizes = {"large": 18, "small": 2}
+@pytest.mark.parametrize("sizes", [{"a": 18, "b": 2}, {"a": 2, "b": 18}])
+def test_the_last_group_always_stays_for_training(sizes, tmp_path):
     path = table(tmp_path, 20, g=np.repeat(list(sizes), list(sizes.values())))
     split = hold_out(open_rows(path, "y", group="g"), None, "g", None, "y")
     train, test = joined(split.train()), joined(split.test())
