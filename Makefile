@@ -33,12 +33,13 @@ trust: $(VENV)/dev.stamp
 test-long: $(VENV)/dev.stamp
 	$(PYTEST) -m long
 
-# The branches of src that the tests take, recorded for the page on testing; build/coverage/html marks
-# the others. Tests of what is not installed (torch, onnx, pyspark, chromium) are skipped. The test that
-# is left out interrupts at any moment, and an interrupt inside of coverage leaves coverage's lock held.
+# The branches of src that the tests take, also those of `make test-long`, recorded for the page on
+# testing; build/coverage/html marks the others. Tests of what is not installed (torch, onnx, pyspark,
+# chromium) are skipped. The test that is left out interrupts at any moment, and an interrupt inside of
+# coverage leaves coverage's lock held.
 coverage: $(VENV)/dev.stamp
 	rm -rf build/coverage
-	$(ONE_THREAD) $(BIN)/coverage run -m pytest $(PROCESSES) $(ARGS) --deselect \
+	$(ONE_THREAD) $(BIN)/coverage run -m pytest $(PROCESSES) -m "" $(ARGS) --deselect \
 	  tests/numerics/test_blas.py::test_an_interrupt_at_any_moment_restores_what_was
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage html --quiet
