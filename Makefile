@@ -9,12 +9,13 @@ ENGINE := CMakeLists.txt $(wildcard $(addprefix src/quadfeat/_engine/cpp/,*.cpp 
 # Tests run in several processes: fits run BLAS on one thread anyway, and other threads would compete
 # for the processors. Each process starts with neighbouring files, so that it builds their fixtures
 # once, and takes tests from the others when it is done.
-PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
-	$(BIN)/pytest --numprocesses=auto --maxprocesses=4 --dist=worksteal $(ARGS)
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+PROCESSES := --numprocesses=auto --maxprocesses=4 --dist=worksteal
+PYTEST := $(ONE_THREAD) $(BIN)/pytest $(PROCESSES) $(ARGS)
 
 TRUST := $(BIN)/python -m benchmarks.trust
 
-.PHONY: demo test test-long docs notebooks package lint bench accuracy training scale tables effects trust clean
+.PHONY: demo test test-long coverage docs notebooks package lint bench accuracy training scale tables effects trust clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/quadfeat demo
@@ -31,6 +32,19 @@ trust: $(VENV)/dev.stamp
 # Tests that take long and rarely fail.
 test-long: $(VENV)/dev.stamp
 	$(PYTEST) -m long
+
+# The branches of src that the tests take, also those of `make test-long`, recorded for the page on
+# testing; build/coverage/html marks the others. Tests of what is not installed (torch, onnx, pyspark,
+# chromium) are skipped. The test that is left out interrupts at any moment, and an interrupt inside of
+# coverage leaves coverage's lock held.
+coverage: $(VENV)/dev.stamp
+	rm -rf build/coverage
+	$(ONE_THREAD) $(BIN)/coverage run -m pytest $(PROCESSES) -m "" $(ARGS) --deselect \
+	  tests/numerics/test_blas.py::test_an_interrupt_at_any_moment_restores_what_was
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage html --quiet
+	$(BIN)/coverage json --quiet -o build/coverage/report.json
+	$(BIN)/python -m benchmarks.trust.branches
 
 # Into build/docs. Warnings are errors, and every page is opened.
 docs: $(VENV)/docs.stamp

@@ -14,6 +14,7 @@ TITLES = {
     "sanitizers": "Sanitizers and valgrind",
     "soak": "An hour of small work",
     "mutants": "Tests that bite",
+    "branches": "Branches that the tests take",
 }
 
 

@@ -14,6 +14,7 @@ SAID = {
     "Matern 5/2 kernel, one length scale of 1": qf.Matern(2.5, 0.5),
     "Matern 1.7 kernel, one length scale of 1": qf.Matern(1.7, 0.5),
     "Sum kernel": qf.Gaussian(1.0) + qf.Laplacian(1.0),
+    "Sum of Gaussian kernels of few columns each": qf.Anova(qf.Gaussian(), subsets="learned"),
     "Sum of Gaussian kernels of 1 column": qf.Anova(qf.Gaussian(), subsets=[[0]]),
     "Sum of Gaussian kernels of 2 columns, 1 pair and 2 sets of 4 columns": qf.Anova(
         qf.Gaussian(), subsets=[[0], [1], [0, 1], [0, 1, 2, 3], [4, 5, 6, 7]]

@@ -168,3 +168,29 @@ def test_folds_of_other_scales_have_the_mean_of_their_auroc(rng):
         (single[0] + 2 * single[1]) / 3
     )
     assert auroc(positive, moved, None, fold).value == auroc_parts(positive, scores, fold).value
+
+
+def test_equal_targets_have_no_score_and_single_rows_no_known_error():
+    score = r2(np.full(2, 2.0), np.array([1.0, 3.0]), 2.0)
+    assert np.isnan([score.value, score.low, score.high]).all() and not score.learned
+    score = auroc(np.ones(4, dtype=bool), np.arange(4.0))
+    assert np.isnan([score.value, score.low, score.high]).all() and not score.learned
+    score = r2(np.array([2.0]), np.array([1.5]), 1.0)
+    assert (score.value, score.low, score.high) == (0.75, -np.inf, 1.0) and not score.learned
+
+
+def test_right_predictions_have_the_best_score():
+    y = np.arange(4.0)
+    assert r2(y, y, float(y.mean())) == r2(y, y.copy(), 0.0)
+    assert r2(y, y, 1.5).value == 1.0
+
+
+def test_a_fold_of_one_class_has_no_ranking_and_counts_for_nothing(rng):
+    positive, scores = rng.random(60) < 0.5, rng.normal(size=60)
+    fold = np.repeat([0, 1, 2], 20)
+    positive[40:] = True
+    with_it = auroc_parts(positive, scores, fold)
+    without = auroc_parts(positive[:40], scores[:40], fold[:40])
+    assert with_it.value == without.value
+    np.testing.assert_array_equal(with_it.parts[:40], without.parts)
+    np.testing.assert_array_equal(with_it.parts[40:], 0.0)

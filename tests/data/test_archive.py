@@ -1,9 +1,14 @@
 """An archive holds arrays and a manifest to the bit, and is written completely or not at all."""
 
+import hashlib
+import io
+import json
 import os
 import resource
 import stat
 import tempfile
+import warnings
+import zipfile
 
 import numpy as np
 import pytest
@@ -123,3 +128,50 @@ def test_a_file_is_on_the_disk_before_it_has_its_name_and_its_folder_after(tmp_p
     monkeypatch.setattr(os, "replace", named)
     archive.write(tmp_path / "m", {}, {"a": np.zeros(1000)})
     assert steps == [(tmp_path / "m").stat().st_size, "name", "folder"]
+
+
+def _with_manifest(path, text, copies=1):
+    """An archive that has this manifest, and no arrays."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of names that come twice
+        for _ in range(copies):
+            file.writestr("manifest.json", text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "copies", "words"),
+    [
+        ('{"format": 1, "sha256": {}, "content": {}}', 2, "two of its members have one name"),
+        ('{"format": 1, "sha256": {}}', 1, "its manifest is incomplete"),
+        ('{"format": 1, "sha256": [], "content": {}}', 1, "its manifest is incomplete"),
+        ("[1]", 1, "its manifest has no format number"),
+        (" " * ((1 << 24) + 1), 1, "its manifest is longer than 16,777,216 bytes"),
+    ],
+)
+def test_a_manifest_that_no_version_wrote_is_refused(text, copies, words, tmp_path):
+    with pytest.raises(ValueError, match=words):
+        archive.read(_with_manifest(tmp_path / "m.qf", text, copies))
+    _with_manifest(tmp_path / "m.qf", '{"format": 1, "sha256": {}, "content": {"n": 3}}')
+    assert archive.read(tmp_path / "m.qf") == ({"n": 3}, {})
+
+
+def test_an_array_of_another_npy_version_is_refused(tmp_path):
+    array = io.BytesIO()
+    np.lib.format.write_array(array, np.zeros(3), version=(2, 0))
+    digest = hashlib.sha256(array.getvalue()).hexdigest()
+    manifest = {"format": 1, "sha256": {"a": digest}, "content": {}}
+    with zipfile.ZipFile(tmp_path / "m.qf", "w") as file:
+        file.writestr("manifest.json", json.dumps(manifest))
+        file.writestr("a.npy", array.getvalue())
+    with pytest.raises(ValueError, match=r"a\.npy has NPY version 2\.0"):
+        archive.read(tmp_path / "m.qf")
+
+
+def test_a_file_that_may_not_be_read_is_not_called_damaged(written, monkeypatch):
+    def refuse(path, mode):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(archive.Path, "open", refuse)  # root may read every file
+    with pytest.raises(PermissionError):
+        archive.read(written)

@@ -266,3 +266,46 @@ def test_rows_on_a_full_disk_leave_the_earlier_file_and_no_other(ending, tmp_pat
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert path.read_text() == "earlier" and os.listdir(tmp_path) == [path.name]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_without_locks_files_are_replaced_and_others_stay(name, tmp_path, monkeypatch):
+    """As on Windows, where a file must be closed before it is renamed."""
+    monkeypatch.setattr(atomic, "fcntl", None)
+    closed, replace = [], os.replace
+
+    def renamed(source, target):
+        closed.append(not any(_opens(source)))
+        replace(source, target)
+
+    monkeypatch.setattr(atomic.os, "replace", renamed)
+    path, stale = tmp_path / name, tmp_path / f".{name}.{'0' * 16}.tmp"
+    stale.write_text("of a writer that may still live")
+    for _ in range(2):
+        WRITERS[name](path)
+    assert closed == [True, True] and path.stat().st_size > 0
+    assert sorted(each.name for each in tmp_path.iterdir()) == sorted([name, stale.name])
+
+
+def _opens(path):
+    """The descriptors of this process that have a file open."""
+    folder = "/proc/self/fd"
+    if not os.path.isdir(folder):
+        return
+    for descriptor in os.listdir(folder):
+        try:
+            if os.path.samefile(os.path.join(folder, descriptor), path):
+                yield descriptor
+        except OSError:
+            continue
+
+
+def test_a_temporary_file_that_was_renamed_meanwhile_is_not_removed(tmp_path, monkeypatch):
+    stale = tmp_path / f".m.qf.{'0' * 16}.tmp"
+    stale.write_text("stale")
+    monkeypatch.setattr(atomic, "_is_named", lambda descriptor, path: False)
+    atomic.remove_stale(tmp_path / "m.qf")
+    assert stale.exists()
+    monkeypatch.undo()
+    atomic.remove_stale(tmp_path / "m.qf")
+    assert not stale.exists()

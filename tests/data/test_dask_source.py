@@ -1,6 +1,7 @@
 """Partitions that change between passes are refused."""
 
 import dask
+import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
@@ -46,3 +47,24 @@ def test_a_partition_that_is_not_what_was_looked_at_is_refused(table):
             dd.from_delayed([fickle()], meta=X.iloc[:0]),
             dd.from_delayed([target()], meta=pd.Series(y[:0])),
         )
+
+
+def test_targets_of_other_chunks_are_cut_as_the_rows_are(table):
+    X, y = (np.asarray(part, dtype=np.float64) for part in table)
+    lazy = da.from_array(X, chunks=(100, 3))
+    same = _model().fit(lazy, da.from_array(y, chunks=100))
+    other = _model().fit(lazy, da.from_array(y, chunks=250), da.ones(N, chunks=60))
+    np.testing.assert_array_equal(same.coef_, other.coef_)
+    with pytest.raises(ValueError, match="X has 600 rows, and y or a weight 500"):
+        _model().fit(lazy, da.from_array(y[:500], chunks=100))
+
+
+def test_targets_that_are_no_collection_of_these_partitions_are_refused(table):
+    X, y = table
+    lazy = dd.from_pandas(X.assign(y=y), npartitions=3)
+    with pytest.raises(TypeError, match=r"give X\.drop\(columns='y'\) and X\['y'\]"):
+        _model().fit(lazy, "y")
+    with pytest.raises(TypeError, match=r"from_array\(y, chunks=X\.chunks\[0\]\) makes one"):
+        _model().fit(lazy, y)
+    with pytest.raises(ValueError, match="must have the same partitions, got 3, 2, 3 of them"):
+        _model().fit(lazy[["a", "b", "c"]], dd.from_pandas(pd.Series(y), npartitions=2))

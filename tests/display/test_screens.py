@@ -192,3 +192,9 @@ def test_the_kernel_of_a_notebook_is_recognised(monkeypatch):
 )
 def test_durations_are_rounded_before_they_are_split(seconds, words):
     assert clock(seconds) == words
+
+
+def test_a_notebook_has_nothing_of_a_short_fit(long_fit):
+    display = Display()
+    long_fit(Notebook(display), n=10, seconds=0.19)
+    assert not display.shown and not display.updates

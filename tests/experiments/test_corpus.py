@@ -11,7 +11,7 @@ from scipy.io import wavfile
 from quadfeat.experiments.datasets import Data, MissingData
 from quadfeat.experiments.figures import fig2b, fig2c
 from quadfeat.experiments.speech import corpus as reading
-from quadfeat.experiments.speech import front_end
+from quadfeat.experiments.speech import front_end, utterances
 from quadfeat.experiments.speech.utterances import FOLD39, FOLD48, PHONES39, PHONES48, PHONES61
 
 from .conftest import PACKED, sphere
@@ -143,3 +143,34 @@ def test_a_recording_shorter_than_a_window_is_named(tmp_path):
         reading.read_audio(path)
     path.write_bytes(sphere(np.zeros(front_end.WINDOW)))
     assert len(front_end.log_mel(reading.read_audio(path))) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("0 100 nonsense\n", "is not a phone file"),
+        ("0 aa\n", "is not a phone file"),
+        ("", "has no phone, or one that ends before it starts"),
+        ("0 100 h#\n100 100 aa\n", "has no phone, or one that ends before it starts"),
+    ],
+)
+def test_phone_files_that_cannot_be_read_are_named(text, words, tmp_path):
+    (tmp_path / "SA.PHN").write_text(text)
+    with pytest.raises(ValueError, match=rf"SA\.PHN.*{words}"):
+        reading.read_phones(tmp_path / "SA.PHN")
+    (tmp_path / "SA.PHN").write_text("0 100 h#\n\n100 200 aa\n")
+    starts, ends, spoken = reading.read_phones(tmp_path / "SA.PHN")
+    assert [starts.tolist(), ends.tolist()] == [[0, 100], [100, 200]] and len(spoken) == 2
+
+
+def test_a_folder_without_phones_or_recordings_is_named(tmp_path):
+    with pytest.raises(ValueError, match=r"holds no \.PHN files; give a folder in TIMIT's own"):
+        reading.read_folder(tmp_path)
+    (tmp_path / "S1.PHN").write_text("0 100 h#\n")
+    with pytest.raises(ValueError, match=r"has no recording beside it; S1\.WAV is missing"):
+        reading.read_folder(tmp_path)
+
+
+def test_a_part_without_speech_has_no_rows():
+    with pytest.raises(ValueError, match="no utterance in this part of the speech data"):
+        utterances.rows([], lambda utterance: utterance.frames)

@@ -1,8 +1,11 @@
 """Fig. 1, speed and theory as experiments: what their cells compute and what verdicts say."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+import quadfeat as qf
 from quadfeat.experiments import contenders
 from quadfeat.experiments.datasets import Data
 from quadfeat.experiments.figures import (
@@ -14,6 +17,7 @@ from quadfeat.experiments.figures import (
     sample_complexity,
     speed,
 )
+from quadfeat.experiments.speech import kernel_rows
 from quadfeat.plotting import style
 
 
@@ -206,3 +210,48 @@ def test_verdicts_on_reweighting_follow_the_errors():
     bad = reweighted({500: [0.02, 0.03], 2000: [0.01, 0.01]}, [0.01, 0.03], [0.02, 0.021])
     assert [v.holds for v in reweighting.verdicts(bad)] == [False, False]
     assert reweighting.draw(good).axes
+
+
+@pytest.mark.parametrize("name", speed.SHAPES)
+def test_every_way_to_compute_features_is_timed_and_counted(name, monkeypatch):
+    shape = speed.SHAPES[name]()
+    monkeypatch.setitem(speed.SHAPES, name, lambda: shape._replace(rows=3))
+    records = speed.measure(name, rounds=1)
+    ways = [record["map"] for record in records]
+    assert len(ways) == len(set(ways)) and {speed.GRID, speed.RANDOM, speed.SKLEARN} <= set(ways)
+    assert all(np.isfinite(record["seconds"]) and record["seconds"] >= 0 for record in records)
+    counts = {record["map"]: record["multiplies"] for record in records}
+    # A sparse grid's angle takes the axes of its group; a padded one, or scikit-learn's, all.
+    assert counts[speed.RANDOM] * shape.axes == counts[speed.PADDED] * shape.group_axes
+    assert counts[speed.SKLEARN] == 2 * counts[speed.PADDED]
+    assert counts[speed.GRID] <= counts[speed.RANDOM]
+
+
+def test_only_maps_of_plain_nodes_are_timed(rng):
+    X = rng.normal(size=(20, 2))
+    with pytest.raises(TypeError, match="only maps of plain nodes are timed here"):
+        speed._by_engine(qf.DenseGrid(qf.Gaussian(0.3)).fit(X), X)
+
+
+def test_the_least_of_the_rounds_after_the_first_counts():
+    clock, calls = iter([100, 0, 5, 0, 7]), []  # the first round is not timed
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(speed, "time", SimpleNamespace(process_time=lambda: next(clock)))
+        best = speed.least_times({"job": lambda: calls.append(1)}, rounds=2)
+    assert best == {"job": 5} and len(calls) == 3
+
+
+def test_every_kind_of_reweighting_is_measured(rng, monkeypatch):
+    """Random points, points that the seed draws, and the same points for every seed."""
+    monkeypatch.setattr(reweighting, "COLUMNS", 64)
+    monkeypatch.setattr(kernel_rows, "N_SUBSETS", 2)
+    kernel = qf.Anova(qf.Gaussian(0.1), [[0, 1], [1, 2]])
+    train, unseen = rng.normal(size=(60, 3)), rng.normal(size=(40, 3))
+    rows = kernel_rows.SpeechRows(kernel, train, unseen, kernel(unseen) / 2)
+    found = {}
+    for title, samples in ((reweighting.NEW, 20), (reweighting.KEPT, 20), (reweighting.RANDOM, 0)):
+        (one,) = reweighting.measure(lambda: rows, title, samples, 0)
+        (again,) = reweighting.measure(lambda: rows, title, samples, 0)
+        assert one == again and one["frames"] == 60
+        found[title] = one["rms"]
+    assert len(set(found.values())) == 3 and all(0 < error < 1 for error in found.values())

@@ -1,8 +1,11 @@
 """Finished cells are kept once, whole or not at all."""
 
+import json
+
+import numpy as np
 import pytest
 
-from quadfeat.experiments import runner
+from quadfeat.experiments import journal, runner
 from quadfeat.experiments.cell import Cell
 from quadfeat.experiments.journal import Journal
 
@@ -85,3 +88,22 @@ def test_what_a_finished_cell_found_is_recalled_for_later_ones(parabola, tmp_pat
     go(tmp_path)
     assert recalled == [] and go(tmp_path)
     assert recalled == [{"seed": 0, "square": 0}, {"seed": 0, "square": 0}]
+
+
+def test_numbers_of_numpy_are_kept_as_numbers_and_objects_are_refused():
+    values = {"a": np.float64(0.5), "b": np.arange(2), "c": np.int64(3), "d": np.bool_(True)}
+    text = json.dumps(values, default=journal._plain)
+    assert json.loads(text) == {"a": 0.5, "b": [0, 1], "c": 3, "d": True}
+    with pytest.raises(TypeError, match="records hold numbers, strings and lists, got set"):
+        journal._plain({1})
+
+
+def test_a_machine_without_a_list_of_processors_is_named_too(monkeypatch):
+    def no_file(path):
+        raise FileNotFoundError(path)
+
+    for read in (no_file, lambda path: "vendor: none\n"):
+        monkeypatch.setattr(journal.Path, "read_text", read)
+        assert journal._processor()
+    monkeypatch.setattr(journal.Path, "read_text", lambda path: "model name\t: Some CPU\n")
+    assert journal._processor() == "Some CPU"

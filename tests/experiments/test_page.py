@@ -106,3 +106,11 @@ def test_a_screenshot_shows_the_text_and_a_picture(site, browse, tmp_path, width
     assert rows_with_ink.mean() > 0.3  # blank lines between lines of text are the rest
     saturation = pixels.max(axis=2) - pixels.min(axis=2)
     assert (saturation > 0.2).sum() > 200  # links and badges are coloured
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(119.4, "119 s"), (180.0, "3 min"), (7199.0, "120 min"), (9000.0, "2.5 h")],
+)
+def test_durations_are_told_in_the_unit_that_fits(seconds, text):
+    assert page._duration(seconds) == text

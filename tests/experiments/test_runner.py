@@ -1,6 +1,7 @@
 """From experiments to records, figures and the page; and what is kept of the paper's scale."""
 
 import json
+import re
 from html import unescape
 from pathlib import Path
 
@@ -8,8 +9,10 @@ import pytest
 
 from quadfeat import experiments
 from quadfeat.experiments import runner
+from quadfeat.experiments.cell import tables
 from quadfeat.experiments.datasets import Data, MissingData
 from quadfeat.experiments.journal import Journal, identity
+from quadfeat.plotting import svg
 
 from .conftest import NAME, go
 
@@ -80,3 +83,19 @@ def test_the_kept_records_are_of_the_cells_that_would_be_run(name, data_folder):
     assert {identity(line["key"]) for line in finished.lines} == {
         identity(cell.key) for cell in planned
     }
+
+
+@pytest.mark.parametrize("name", experiments.NAMES)
+def test_the_kept_picture_is_drawn_from_the_kept_records(name):
+    module = experiments.experiment(name)
+    records = Journal(KEPT, name, module.VERSION).finished("paper").records
+    drawn, kept = (
+        re.findall(r"<!-- (.*?) -->", text)
+        for text in (svg(module.draw(records)).decode(), (KEPT / f"{name}.svg").read_text())
+    )
+    assert drawn == kept and len(kept) > 10
+    page = unescape((KEPT / "index.html").read_text())
+    for table in tables(module, records):
+        assert table.caption in page
+        for row in table.rows:
+            assert len(row) == len(table.head) and all(cell in page for cell in row)

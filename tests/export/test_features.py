@@ -118,3 +118,30 @@ def test_no_row_and_one_row_have_features(rows, rng):
         for name, exported in TARGETS:
             shape = exported(features, "float64")(X[:rows])["features"].shape
             assert shape == (rows, features.n_columns_), name
+
+
+def test_rotations_by_reflections_and_few_directions_of_many_have_the_same_features(rng):
+    """Many columns: directions by reflections if all are used, a distance to the others if not."""
+    kinds = set()
+    turned = np.linalg.qr(rng.normal(size=(20, 20)))[0]
+    falling = rng.normal(size=(400, 20)) / np.arange(1, 21) @ turned
+    even = rng.normal(size=(300, 150)) @ rng.normal(size=(150, 150)) / 12
+    for X, columns in ((falling, 26), (even, 20)):
+        kernel = qf.Gaussian(0.02 / np.square(X).sum(axis=1).mean())
+        features = qf.HermiteMercer(kernel, n_components=columns).fit(X)
+        for expansion in features.basis_.expansions:
+            few = len(expansion.sizes) < len(expansion.axes)
+            kinds.add("reflections" if expansion.mixing is not None else "few" if few else "all")
+        assert_same(features, X[:50])
+    assert {"reflections", "few"} <= kinds
+
+
+def test_groups_without_nodes_and_without_middle_have_the_same_features(rng):
+    X = rng.normal(size=(60, 3))
+    anova = qf.Anova(qf.Gaussian(0.3), [[0], [1, 2]])
+    for features in (
+        qf.DenseGrid(anova, n_points=4),  # even: no node is at the middle
+        qf.DenseGrid(anova, n_points=[1, 3, 4]),
+        qf.RandomFourier(anova, n_components=4, random_state=0),
+    ):
+        assert_same(features.fit(X), X)

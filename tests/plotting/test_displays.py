@@ -115,3 +115,17 @@ def test_without_matplotlib_a_display_says_how_to_get_it(monkeypatch):
 def test_comparisons_take_any_number_of_maps():
     records = [{"map": f"map {i}", "columns": 64, "rms": 1 / (i + 1)} for i in range(30)]
     assert len(qf.CompareDisplay.from_records(records).ax_.lines) == 30
+
+
+def test_maps_of_an_order_that_were_not_compared_are_left_out(rng):
+    records = [
+        {"map": name, "columns": columns, "rms": 1 / columns, "max": 1.0}
+        for name in ("Landmarks", "SparseGrid")
+        for columns in (8, 16)
+    ]
+    order = ["DenseGrid", "SparseGrid", "Landmarks"]
+    display = qf.CompareDisplay(records, order=order).plot()
+    lines = {line.get_label(): line.get_color() for line in display.ax_.get_lines()}
+    assert [name for name in lines if not name.startswith("_")] == order[1:]
+    only = qf.CompareDisplay(records[:2], order=order).plot()
+    assert lines["Landmarks"] in [line.get_color() for line in only.ax_.get_lines()]

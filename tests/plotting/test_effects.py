@@ -191,3 +191,16 @@ def test_a_map_of_a_category_and_a_number_names_the_categories(encoded, table):
     assert record["value"].shape == (4, len(record["x"]))
     ticks = [text.get_text() for text in display.axes_[1].get_yticklabels()]
     assert ticks == record["y_labels"]
+
+
+def test_bars_have_whiskers_where_there_is_a_deviation(encoded, table):
+    display = qf.EffectsDisplay.from_estimator(encoded, table[0], effects=["colour"])
+    (record,) = display.records
+    assert record["deviation"] is not None
+    drawn = []
+    for each in (record, record | {"deviation": None}):
+        display.records = [each]
+        panel = display.plot().axes_[1]
+        drawn.append(len(panel.containers))  # of bars, of whiskers
+        assert [text.get_text() for text in panel.get_xticklabels()] == record["labels"]
+    assert drawn[0] == drawn[1] + 1

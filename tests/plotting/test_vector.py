@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from quadfeat.plotting.vector import bars
+from quadfeat.plotting.vector import bars, ticks
 
 
 def rectangles(svg):
@@ -24,3 +24,8 @@ def test_bars_begin_at_zero_or_at_the_left_if_zero_is_outside():
 
 def test_names_are_text():
     assert "<b>" not in bars("<b>", ["<b>x</b>"], [1.0])
+
+
+def test_a_range_of_one_value_has_one_tick():
+    assert ticks(2.5, 2.5) == [2.5]
+    assert ticks(3.0, 1.0) == [3.0]

@@ -287,17 +287,17 @@ def _line(each: Result) -> str:
 
 
 def _seconds(value: float) -> str:
-    for unit, name in ((1.0, "s"), (1e-3, "ms")):
-        if value >= unit or name == "ms":
-            return f"{value / unit:.{0 if value >= 10 * unit else 1}f} {name}"
-    raise AssertionError
+    return _in_units(value, ((1.0, "s"), (1e-3, "ms")))
 
 
 def _bytes(value: int) -> str:
-    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if value >= unit or name == "kB":
-            return f"{value / unit:.{0 if value >= 10 * unit else 1}f} {name}"
-    raise AssertionError
+    return _in_units(value, ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")))
+
+
+def _in_units(value: float, units: Sequence[tuple[float, str]]) -> str:
+    """Two digits or more, in the largest unit that is not too large, or in the smallest."""
+    unit, name = next((each for each in units if value >= each[0]), units[-1])
+    return f"{value / unit:.{0 if value >= 10 * unit else 1}f} {name}"
 
 
 def _called(each: Result) -> str:

@@ -77,6 +77,8 @@ def _same_rows(summary: FitSummary | None, study: Study) -> bool:
 def _verdict(summary: FitSummary | None, study: Study) -> str:
     if summary is not None and _same_rows(summary, study):
         text = summary.verdict
+    elif np.isnan(study.score.value):
+        text = f"There is no {study.score.name} of {study.rows}: all targets are the same."
     elif study.score.learned:
         text = f"The model has {study.score} on {study.rows}."
     else:
@@ -87,7 +89,9 @@ def _verdict(summary: FitSummary | None, study: Study) -> str:
 
 def _facts(summary: FitSummary | None, study: Study, model: Any) -> str:
     score = study.score
-    facts = [(score.name, f"{score.value:.3f} (95%: {score.low:.3f} to {score.high:.3f})")]
+    facts = []
+    if not np.isnan(score.value):
+        facts.append((score.name, f"{score.value:.3f} (95%: {score.low:.3f} to {score.high:.3f})"))
     facts += [(name, f"{value:.4g}") for name, value in study.more_scores.items()]
     facts.append(("scored on", study.rows))
     if summary is not None:

@@ -17,6 +17,8 @@ def paragraph(text: str, kind: str = "") -> str:
 
 
 def figure(svg: str, title: str = "") -> str:
+    if not svg:
+        return ""
     head = f"<h3>{escape(title)}</h3>" if title else ""
     return f"<figure>{head}{svg}</figure>"
 

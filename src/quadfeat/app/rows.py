@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..data.blocks import not_finite
 from ..data.frame import frame
 from ..data.sources import source
 from ..data.table_files import is_table_file, open_table, table_of_array
@@ -242,9 +241,6 @@ def _of_numbers(path: Path, target: str | None, weight: str | None, key: str | N
         if block.y is None:
             raise ValueError(f"{path} has no target; name the array by --target, such as y")
         count += len(block)
-        missing = not_finite(np.asarray(block.y))
-        if missing is not None and missing.any():
-            raise ValueError(f"{path} has rows without a target; leave them out")
     if count == 0:
         raise ValueError(f"{path} has no rows; give a file with rows to learn from")
 

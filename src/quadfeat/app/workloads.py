@@ -66,7 +66,7 @@ def dense(dtype: Any, threads: int, n: int = 4000, d: int = 64, columns: int = 4
         "peer": lambda: sampler.transform(X),
         "numpy": lambda: _pairs(X, weights, out, dtype(np.sqrt(2 / columns))),
     }
-    _add_torch(jobs, X, weights, out, threads)
+    _add_torch(jobs, X, weights, out, threads, np.sqrt(2 / columns))
     return Workload("W1", X, columns, jobs, (n, d, columns // 2))
 
 
@@ -75,11 +75,8 @@ def anova(dtype: Any, threads: int, n: int = 2000) -> Workload:
 
     The peer is one product with a matrix that is zero outside the groups, as in RBFSampler.
     """
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, 40)).astype(dtype)
-    groups = [np.sort(rng.choice(40, 5, replace=False)) for _ in range(50)]
-    nodes = [rng.normal(size=(100, 5)) for _ in groups]
-    plan = FourierPlan.from_groups(40, groups, nodes, [np.full(100, 0.1)] * 50)
+    X = np.random.default_rng(1).normal(size=(n, 40)).astype(dtype)
+    groups, nodes, plan = _anova_plan()
     out = touched(n, plan.n_columns, dtype)
     weights = np.zeros((40, 10_000), dtype)
     for g, (axes, values) in enumerate(zip(groups, nodes, strict=True)):
@@ -92,8 +89,16 @@ def anova(dtype: Any, threads: int, n: int = 2000) -> Workload:
         "numpy": alone(lambda: reference.fourier(X, plan, out)),
     }
     half = np.ascontiguousarray(weights.reshape(40, 50, 2, 100)[:, :, 0].reshape(40, -1))
-    _add_torch(jobs, X, half, out, threads)
+    _add_torch(jobs, X, half, out, threads, 0.1)
     return Workload("W2", X, plan.n_columns, jobs)
+
+
+def _anova_plan() -> tuple[list[Array], list[Array], FourierPlan]:
+    """The groups, their nodes, and the plan of both."""
+    rng = np.random.default_rng(0)
+    groups = [np.sort(rng.choice(40, 5, replace=False)) for _ in range(50)]
+    nodes = [rng.normal(size=(100, 5)) for _ in groups]
+    return groups, nodes, FourierPlan.from_groups(40, groups, nodes, [np.full(100, 0.1)] * 50)
 
 
 def windows(dtype: Any, threads: int, shared: bool, n: int = 1000) -> Workload:
@@ -170,11 +175,7 @@ def grids(dtype: Any, threads: int, n: int = 2000) -> Workload:
 
 def fresh(dtype: Any, threads: int, n: int = 2000) -> Workload:
     """W2 into newly allocated memory."""
-    work = anova(dtype, threads, n)
-    rng = np.random.default_rng(0)
-    groups = [np.sort(rng.choice(40, 5, replace=False)) for _ in range(50)]
-    nodes = [rng.normal(size=(100, 5)) for _ in groups]
-    plan = FourierPlan.from_groups(40, groups, nodes, [np.full(100, 0.1)] * 50)
+    work, plan = anova(dtype, threads, n), _anova_plan()[2]
 
     def engine() -> Array:
         out = _engine.empty(n, plan.n_columns, dtype)
@@ -211,7 +212,9 @@ def _pairs(X: Array, weights: Array, out: Array, scale: Any) -> None:
         z *= scale
 
 
-def _add_torch(jobs: dict[str, Job], X: Array, weights: Array, out: Array, threads: int) -> None:
+def _add_torch(
+    jobs: dict[str, Job], X: Array, weights: Array, out: Array, threads: int, scale: float
+) -> None:
     try:
         import torch
     except ImportError:
@@ -224,7 +227,7 @@ def _add_torch(jobs: dict[str, Job], X: Array, weights: Array, out: Array, threa
         angles = x @ w
         torch.cos(angles, out=z[:, :m])
         torch.sin(angles, out=z[:, m:])
-        z.mul_(0.1)
+        z.mul_(scale)
 
     jobs["torch"] = run
 

@@ -363,8 +363,11 @@ class TextEncoder:
             importance = np.ones(_BUCKETS)
         weighted = _weighted(counts, importance)
         r = min(n_columns, *(size - 1 for size in weighted.shape))
-        start = np.ones(min(weighted.shape))
-        right = svds(weighted, k=r, v0=start, return_singular_vectors="vh")[2][::-1]
+        if r > 0:
+            start = np.ones(min(weighted.shape))
+            right = svds(weighted, k=r, v0=start, return_singular_vectors="vh")[2][::-1]
+        else:  # one text, which is its own direction
+            right = weighted.toarray()
         right *= np.sign(right.sum(axis=1, keepdims=True)) + (right.sum(axis=1) == 0)[:, None]
         spread = np.sqrt(np.square(weighted @ right.T).mean(axis=0).sum()) or 1.0
         scale = np.sqrt(2.0) / spread  # as far apart as two categories of one-hot columns
@@ -429,8 +432,6 @@ def _hashed(texts: Any) -> Any:
         inside = np.arange(n) + length <= ends[row + 1]
         rows.append(row[inside])
         buckets.append(((keys ^ (keys >> np.uint64(31))) % np.uint64(_BUCKETS))[inside])
-    if not rows:
-        return sparse.csr_array((len(encoded), _BUCKETS))
     where = (np.concatenate(rows), np.concatenate(buckets).astype(np.int64))
     ones = np.ones(len(where[0]))
     return sparse.coo_array((ones, where), shape=(len(encoded), _BUCKETS)).tocsr()

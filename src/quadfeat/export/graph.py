@@ -259,8 +259,10 @@ def _norm(rows: Value, axis: int) -> Value:
 
 def _where(condition: Value, one: Any, other: Any) -> Value:
     if not isinstance(one, Value):
-        kind = other.kind if isinstance(other, Value) else "working"
-        one = condition.graph.constant(one, kind)
+        graph = condition.graph
+        compared = graph.steps[condition.place].inputs[0]
+        kind = other.kind if isinstance(other, Value) else graph.steps[compared].kind
+        one = graph.constant(one, kind)
     value: Value = one
     return value.when(condition, other)
 
