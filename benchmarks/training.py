@@ -127,9 +127,9 @@ def covtype_ours_all_rows(quick: bool) -> Record:
     return fitted(covtype_model(), *covtype(quick))
 
 
-def covtype_peer(quick: bool, last: Any) -> Record:
+def covtype_peer(quick: bool, last: Any, dtype: Any = np.float64) -> Record:
     X, y, X_test, y_test = covtype(quick)
-    rows = covtype_rows()
+    rows, X, X_test = covtype_rows(), X.astype(dtype), X_test.astype(dtype)
     sampler = RBFSampler(gamma=GAMMA, n_components=WIDTH, random_state=0)
     return fitted(make_pipeline(sampler, last), X[:rows], y[:rows], X_test, y_test)
 
@@ -137,6 +137,12 @@ def covtype_peer(quick: bool, last: Any) -> Record:
 @job(data=True)
 def covtype_rbf_sampler_ridge(quick: bool) -> Record:
     return covtype_peer(quick, RidgeClassifier())
+
+
+@job(data=True)
+def covtype_rbf_sampler_ridge_float32(quick: bool) -> Record:
+    """Features and solution in single precision, if the rows are."""
+    return covtype_peer(quick, RidgeClassifier(), np.float32)
 
 
 @job(data=True)
