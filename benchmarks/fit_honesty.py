@@ -78,7 +78,7 @@ def by_command(path: Path, *options: str) -> str:
     """What `quadfeat fit` says of a file, and how long it takes, its page and all else included."""
     command = [sys.executable, "-m", "quadfeat", "fit", str(path), "--target", "y", "--quiet"]
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run([*command, *options], check=True)
+    subprocess.run([*command, *options], check=True, cwd=path.parent)
     wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     summary = json.loads(path.with_suffix(".json").read_text())
