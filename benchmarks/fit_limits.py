@@ -150,6 +150,8 @@ def grown(name: str, rows: int, columns: int, axes: int, threads: int) -> Record
         PEERS[2]: GaussianProcessRegressor(process, optimizer=None),
     }
 
+    bare = products(rows, columns, np.dtype(np.float32))
+
     def fit(n: int) -> None:
         if name in models:
             models[name].fit(X[:n], y[:n])
@@ -158,7 +160,7 @@ def grown(name: str, rows: int, columns: int, axes: int, threads: int) -> Record
 
             SVGP(threads).fit(X[:n].astype(np.float64), y[:n])
         else:
-            products(n, columns, np.dtype(np.float32))()
+            bare()
 
     if name != "SVGP":  # it takes minutes anyway
         fit(WARM)  # imports of the first fit are not counted
@@ -238,24 +240,27 @@ def report(records: list[Record]) -> None:
 
 
 def draw(records: list[Record], path: Path) -> None:
-    """CPU seconds against each size, log-log."""
-    from quadfeat.plotting.style import figure, plain_ticks, png, style_of, tidy
+    """CPU seconds against rows and columns, log-log."""
+    from quadfeat.plotting.front import lines_in_front
+    from quadfeat.plotting.style import figure, plain_ticks, png, tidy
 
-    sizes = [size for size in SWEEPS if size != "threads"]
-    picture = figure(11, 4)
-    for panel, size in zip(picture.subplots(1, 3, sharey=True), sizes, strict=True):
-        for position, name in enumerate((*OURS, *PEERS)):
+    picture = figure(11, 4.2)
+    panels = picture.subplots(1, 2, sharey=True)
+    for panel, size in zip(panels, ("rows", "columns"), strict=True):
+        curves = {}
+        for name in (*OURS, *PEERS):
             known = [r for r in records if (r["size"], r["name"]) == (size, name)]
             if known:
-                colour, marker, line = style_of(name, position)
-                x = [r[size] for r in known]
-                y = [r["cpu_seconds"] for r in known]
-                panel.loglog(x, y, line, color=colour, marker=marker, label=name, markersize=5)
-        plain_ticks(panel.xaxis, np.array(SWEEPS[size], dtype=float))
+                curves[name] = ([r[size] for r in known], [r["cpu_seconds"] for r in known])
+        panel.set_xscale("log")
+        panel.set_yscale("log")
         tidy(panel)
-        panel.set_xlabel(size)
-    picture.axes[0].set_ylabel("CPU seconds of a fit")
-    picture.axes[0].legend(frameon=False, fontsize=8)
+        lines_in_front(panel, curves, "quadfeat", size=10.0)
+        first = EXACT[:1] if size == "rows" else ()
+        plain_ticks(panel.xaxis, np.array([*first, *SWEEPS[size]], dtype=float))
+    panels[0].set_xlabel(f"rows, at {BASE['columns']} columns")
+    panels[1].set_xlabel(f"columns, at {BASE['rows']:,} rows")
+    panels[0].set_ylabel("CPU seconds of a fit")
     path.write_bytes(png(picture))
 
 
