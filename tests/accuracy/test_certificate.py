@@ -14,6 +14,7 @@ from quadfeat.accuracy.bounds import Bound, Grid, Reweighted, Sparse, SpectralLa
 from quadfeat.accuracy.certificate import certify
 from quadfeat.accuracy.region import Region
 from quadfeat.constructions import randomized
+from quadfeat.constructions.framed_grid import framed_grid
 from quadfeat.kernels.convolution import Convolution
 from quadfeat.kernels.spectral import Smoothed
 from quadfeat.kernels.stationary import Cauchy, Gaussian, Laplacian
@@ -317,3 +318,18 @@ def test_a_kernel_that_hardly_falls_is_certified_on_1024_cells():
     default = certify(kernel, [Grid(axes)], region)
     assert default == certify(kernel, [Grid(axes)], region, cells=1024)
     assert default != certify(kernel, [Grid(axes)], region, cells=1023)
+
+
+def test_a_kernel_of_two_groups_needs_two_rules():
+    kernel = qf.Anova(qf.Gaussian(0.3), [[0], [1]])
+    with pytest.raises(ValueError, match="the kernel has 2 groups, and 1 rules were given"):
+        certify(kernel, [Rule(np.zeros((1, 1)), np.ones(1))], Region.of(d=2, diameter=1.0))
+
+
+def test_a_reweighted_rule_lies_on_its_grid(rng):
+    X = rng.normal(size=(60, 2))
+    framed = framed_grid(qf.Gaussian(0.5), X, 24)
+    moved = Rule(framed.rule.nodes + 0.01, framed.rule.weights)
+    grid = Reweighted(Grid(framed.axes), moved)
+    with pytest.raises(ValueError, match="has nodes that are not on the grid"):
+        certify(qf.Gaussian(1.0), [grid], Region.of(d=2, diameter=0.5))

@@ -114,3 +114,15 @@ def test_covering_looks_at_few_points_at_a_time():
     kernel, rule = _Counted(0.5), grids.tensor(*[Gaussian(0.5).gauss(4)] * 3)
     covering.cover_bound(kernel, rule, Region.of(d=3, diameter=1.0), 1e7)
     assert sum(kernel.asked) > 100_000 and max(kernel.asked) <= 40_000
+
+
+class _Unbounded:
+    """A kernel whose second derivatives are not known."""
+
+    def bends(self, d):
+        return None
+
+
+def test_no_cover_is_given_where_no_derivative_is_bounded():
+    rule = Rule(np.zeros((1, 1)), np.ones(1))
+    assert covering.cover_bound(_Unbounded(), rule, Region.of(d=1, diameter=1.0), 1e6) is None

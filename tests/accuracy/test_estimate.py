@@ -209,3 +209,16 @@ def test_a_map_without_error_is_estimated_as_such():
     found = estimate(np.zeros(100), bound=0.0)
     assert found.rms == found.rms_limit == found.largest == 0.0
     assert set(found.quantile_limits.values()) == {0.0}
+
+
+def test_fewer_than_two_rows_make_no_pair(rng):
+    with pytest.raises(ValueError, match="pairs need at least two rows, got 1"):
+        draw_pairs(1, 5, rng)
+    pairs = draw_pairs(2, 5, rng)
+    assert (pairs.left != pairs.right).all()
+
+
+@pytest.mark.parametrize("errors", [[0.1], [0.1, np.nan], [0.1, np.inf]])
+def test_an_estimate_needs_two_finite_errors(errors):
+    with pytest.raises(ValueError, match="at least 2 finite numbers"):
+        estimate(np.array(errors))

@@ -141,3 +141,9 @@ def test_rows_and_gaps_along_principal_directions_take_no_more_room_than_they_ne
     assert turned.box == pytest.approx([6.0, 4.0, 2.0]) and turned.diameter == pytest.approx(6.0)
     turned = turned_gaps(np.eye(3)[:, :2], np.ones(3), 5.0, [6.0, 4.0, 2.0])
     assert turned.box == pytest.approx([5.0, 4.0, 5.0]) and turned.diameter == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize("X", [np.zeros(3), np.zeros((0, 2)), [[np.nan]], [[np.inf]]])
+def test_the_region_of_no_rows_is_refused(X):
+    with pytest.raises(ValueError, match="X must be finite, with at least one row and one column"):
+        Region.of(X)

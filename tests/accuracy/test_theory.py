@@ -275,3 +275,19 @@ def test_quasi_monte_carlo_s_rate_has_fallen_to_eps_at_its_samples_and_not_befor
     here, before = (d * np.log(np.log(D)) - np.log(D) for D in (float(n), n - 1.0))
     assert here <= np.log(eps) + 1e-9
     assert before >= np.log(eps) - 1e-9 or n - 1 <= np.exp(d)
+
+
+def test_few_samples_reach_a_large_error():
+    d = 3
+    least = theory.quasi_monte_carlo_samples(0.99 * (d / np.e) ** d, d)
+    assert least == pytest.approx(np.exp(d), rel=0.7) and least >= np.exp(d)
+    # log(D)^d / D is (d / e)^d at its maximum e^d, and says nothing before.
+    assert theory.quasi_monte_carlo_samples(1.0, d) == pytest.approx(
+        _first(lambda n: np.log(n) ** d / n <= 1.0, np.exp(d)), rel=1e-6, abs=1
+    )
+
+
+def _first(holds, n):
+    while not holds(n):
+        n += 1
+    return n

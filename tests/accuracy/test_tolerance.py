@@ -169,3 +169,12 @@ def test_a_tolerance_that_is_a_grid_s_certificate_is_met_by_that_grid(name):
         counts = np.array(search.fewest(tol))
         again = search.fewest(search.certified(counts))
         assert columns_of(groups, np.array(again)) <= columns_of(groups, counts)
+
+
+def test_a_tolerance_beyond_the_limit_has_no_grid():
+    kernel, region = qf.Gaussian(np.array([0.3, 0.3])), Region.of(d=2, diameter=4.0)
+    search = GridSearch(kernel, region, np.array([4.0, 4.0]))
+    counts = search.fewest(1e-3)
+    columns = int(np.prod(counts))
+    assert search.fewest(1e-3, limit=columns) is not None
+    assert GridSearch(kernel, region, np.array([4.0, 4.0])).fewest(1e-3, limit=columns // 2) is None
