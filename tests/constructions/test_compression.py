@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import quadfeat as qf
 from quadfeat.constructions import compression
 from quadfeat.constructions.mercer import hermite_mercer
 from quadfeat.kernels.stationary import Gaussian
@@ -49,3 +50,21 @@ def test_compression_shares_columns_among_groups():
     assert violations(kernel, X, Z) == 0
     plain = features(X, hermite_mercer(kernel, X, 30))
     assert (Z**2).sum() > (plain**2).sum()
+
+
+def test_many_columns_are_compressed_one_group_at_a_time(rng, monkeypatch):
+    """Joint directions are at least as good as those of single groups, and both are principal."""
+    X = rng.normal(size=(200, 3))
+    kernel = Anova(Gaussian(0.3), [[0, 1], [1, 2]])
+    pool = qf.HermiteMercer(kernel, n_components=60).fit(X).basis_
+    joint = compression.compress(pool, X, 16)
+    assert joint.n_columns == 16
+    monkeypatch.setattr(compression, "_JOINT", 20)
+    apart = compression.compress(pool, X, 16)
+    assert apart.n_columns == 16 and apart.projection is None
+    assert all(each.projection is not None for each in apart.expansions)
+
+    whole = compression._second_moments(X, pool)
+    least = np.linalg.eigvalsh(whole)[-16:].sum()  # of any 16 directions
+    kept = np.trace(compression._second_moments(X, apart))
+    assert 0.5 * least < kept <= least * (1 + 1e-12)

@@ -86,3 +86,9 @@ def test_a_single_direction_gets_a_quarter_more_nodes_at_a_time(monkeypatch):
     list(framed_grid._framed_candidates(DATA["line"][:50] - DATA["line"][50:100], 100))
     assert 100 in tried
     assert len(set(tried)) < 50
+
+
+def test_rows_too_far_apart_for_any_grid_are_refused(rng):
+    X = rng.normal(size=(50, 2))
+    with pytest.raises(ValueError, match=r"length scales of Gaussian\(gamma=.*standardise X"):
+        framed_grid.framed_grid(Gaussian(1e40), X, 24)

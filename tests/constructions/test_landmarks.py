@@ -60,6 +60,15 @@ def test_points_without_a_row_near_them_stay():
     assert set(basis.points.ravel()) <= set(X.ravel())
 
 
+def test_points_that_no_row_resembles_stay():
+    points = np.array([[0.0], [1.0]])
+    far = np.full((5, 1), 1e6)
+    np.testing.assert_array_equal(landmarks._nearest_means(Gaussian(1.0), far, points), points)
+    near = np.array([[0.1], [0.3], [0.9]])
+    moved = landmarks._nearest_means(Gaussian(1.0), near, points)
+    np.testing.assert_allclose(moved, [[0.2], [0.9]])
+
+
 def test_landmarks_of_a_row_do_not_depend_on_its_neighbours():
     X, kernel = DATA["digits"], Gaussian(0.005)
     basis = landmarks.landmarks(kernel, X, 100, np.random.default_rng(0))

@@ -48,6 +48,23 @@ def test_a_step_fits_new_pairs_and_is_judged_by_twice_as_many_others(m, n_pairs)
     assert len(np.unique(np.concatenate(taken), axis=0)) > 0.999 * sum(map(len, taken))
 
 
+def test_more_steps_of_polishing_are_never_worse(rng):
+    X, kernel = rng.normal(size=(200, 2)), Gaussian(0.3)
+    nodes = rng.normal(size=(8, 2))
+    weights = np.full(8, 1 / 8)
+    results = [
+        polish(nodes, weights, kernel.at, X, np.random.default_rng(0), steps=steps)
+        for steps in (1, 6)
+    ]
+    pairs = np.random.default_rng(1).integers(200, size=(2, 4000))
+    gaps = X[pairs[0]] - X[pairs[1]]
+    errors = [
+        np.sqrt(np.mean((np.cos(gaps @ nodes.T) @ weights - kernel.at(gaps)) ** 2))
+        for nodes, weights in results
+    ]
+    assert errors[1] < errors[0]
+
+
 def test_descending_lowers_the_error_of_unseen_pairs_and_leaves_zero_where_it_is():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(800, 30)) * np.linspace(1.5, 0.2, 30)

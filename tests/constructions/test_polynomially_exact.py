@@ -121,6 +121,27 @@ def test_the_smallest_exact_count_is_a_threshold():
     assert polynomially_exact.smallest_exact_count(columns, moments, max_work=0.0) is None
 
 
+def test_a_basis_needs_polynomials_up_to_its_degree(rng):
+    axes = np.ones((2, 3, 5))
+    with pytest.raises(ValueError, match="axes has polynomials up to degree 2; need 3"):
+        polynomially_exact.even_basis(axes, 3)
+
+
+@pytest.mark.parametrize(
+    ("basis", "moments", "degrees", "words"),
+    [
+        (np.ones(3), np.ones(1), np.zeros(1), r"need \(c, m\), \(c,\), \(c,\)"),
+        (np.ones((1, 3)), np.ones(2), np.zeros(2), r"need \(c, m\), \(c,\), \(c,\)"),
+        (np.ones((1, 3)), np.ones(1), np.zeros(2), r"need \(c, m\), \(c,\), \(c,\)"),
+        (np.full((1, 3), 2.0), np.ones(1), np.zeros(1), "row 0 of basis must be the constant 1"),
+        (np.ones((1, 3)), np.zeros(1), np.zeros(1), "row 0 of basis must be the constant 1"),
+    ],
+)
+def test_moments_that_do_not_fit_the_basis_are_refused(basis, moments, degrees, words):
+    with pytest.raises(ValueError, match=words):
+        polynomially_exact.polynomially_exact_weights(basis, moments, degrees.astype(int))
+
+
 def test_figure_1a_exact_weights_win_in_small_balls_and_lose_little_in_large_ones():
     d, m = 25, 1000
     nodes, basis, moments, degrees = _normal(m, d, 2, seed=0)

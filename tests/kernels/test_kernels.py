@@ -12,6 +12,7 @@ from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 import quadfeat as qf
 from quadfeat._errors import NotSeparable
+from quadfeat.kernels.given import FunctionKernel, Precomputed
 from quadfeat.testing import check_kernel
 
 EPS = np.finfo(float).eps
@@ -110,6 +111,20 @@ def test_median_puts_the_median_distance_at_one_length_scale(rng):
     X = rng.normal(size=(300, 3))
     gram = qf.Gaussian("median")(X)[np.triu_indices(300, 1)]
     assert np.median(gram) == pytest.approx(np.exp(-0.5), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("gamma", "X", "words"),
+    [
+        ("scale", [[1e200], [-1e200]], "'scale' needs the variance of X, which overflows"),
+        ("median", [[1e200], [-1e200]], "'median' needs distances that do not overflow"),
+        ("median", [[1e-200], [-1e-200]], "'median' needs distances that do not underflow"),
+    ],
+)
+def test_a_scale_that_no_number_holds_is_refused(gamma, X, words):
+    with pytest.raises(ValueError, match=words):
+        qf.Gaussian(gamma).resolve(np.array(X))
+    assert qf.Gaussian(gamma).resolve(np.ones((3, 1))).gamma > 0  # one distinct row
 
 
 def test_inside_groups_scale_looks_at_the_groups_axes(rng):
@@ -255,6 +270,16 @@ def test_subsets_may_be_arrays_of_any_whole_numbers(kind, data):
     np.testing.assert_array_equal(qf.Anova(qf.Gaussian(1.0), subsets)(data), expected)
 
 
+def test_weights_and_bases_that_do_not_fit_are_refused(rng):
+    X = rng.normal(size=(4, 3))
+    with pytest.raises(ValueError, match="weights has 3 values for 2 subsets"):
+        qf.Anova(qf.Gaussian(0.3), [[0, 1], [1, 2]], weights=[1.0, 2.0, 3.0]).resolve(X)
+    with pytest.raises(TypeError, match="base must be a Kernel"):
+        qf.Convolution((3,), 2, base="gaussian").resolve(X)
+    with pytest.raises(ValueError, match="shape=4 means 4 columns, but X has 3"):
+        qf.Convolution(4, 2, base=qf.Gaussian(0.3)).resolve(X)
+
+
 def test_a_deep_product_is_printed_at_once():
     # Twice as long for every level would be hours.
     kernel = functools.reduce(operator.mul, [qf.Gaussian(0.01)] * 40)
@@ -276,3 +301,17 @@ def test_a_gram_matrix_that_does_not_fit_into_memory_is_refused(rng):
             gram(X, X[::2])
     with pytest.raises(ValueError, match="would take 800,000,000,000,000 bytes"):
         qf.Gaussian(0.5)(X)  # of 8 each
+
+
+def test_a_function_as_a_kernel_must_be_finite():
+    X = np.arange(3.0)[:, None]
+    kernel = FunctionKernel(lambda x, y: float(x @ y))
+    np.testing.assert_array_equal(kernel.gram(X, X), X @ X.T)
+    np.testing.assert_array_equal(kernel.diagonal(X), [0.0, 1.0, 4.0])
+    with (
+        np.errstate(divide="ignore"),
+        pytest.raises(ValueError, match="must return finite numbers"),
+    ):
+        FunctionKernel(lambda x, y: np.float64(1.0) / (x @ y)).gram(X, X)
+    gram = np.array([[2.0, 1.0], [1.0, 3.0]])
+    np.testing.assert_array_equal(Precomputed.diagonal(None, gram), [2.0, 3.0])

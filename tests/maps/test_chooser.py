@@ -1,5 +1,7 @@
 """`KernelFeatures` chooses the best map, and its report is honest."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -263,3 +265,19 @@ def test_candidates_far_behind_at_few_columns_are_left_out(rng, monkeypatch):
 def test_a_tolerance_below_rounding_is_refused_at_once(rng):
     with pytest.raises(ValueError, match=r"tol=1e-30 .* rounding leaves; .* 1e-12"):
         qf.KernelFeatures(qf.Gaussian(0.3), tol=1e-30).fit(rng.normal(size=(500, 3)))
+
+
+def test_few_rows_cannot_show_a_tolerance_that_no_grid_proves(rng):
+    features = qf.KernelFeatures(qf.Matern(0.5, 0.2), tol=1e-2, random_state=0)
+    with pytest.raises(ValueError, match=r"tol=0\.01 cannot be checked on 7 rows; give at least 8"):
+        features.fit(rng.normal(size=(7, 6)))
+
+
+def test_the_front_door_of_many_columns_ends_with_fourier_maps(rng):
+    X = rng.normal(size=(40, 3))
+    kernel = qf.Matern(1.5, 0.3, product=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        wide = qf.KernelFeatures(kernel, n_components=1025, random_state=0).fit(X)
+    names = [trial.name for trial in wide.report_.trials]
+    assert "ReweightedGrid" not in names and "DenseGrid(n_points=10)" in names

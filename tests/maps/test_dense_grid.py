@@ -77,3 +77,23 @@ def test_a_tolerance_that_cannot_be_kept_is_refused(options, message):
     kernel = options.pop("kernel", qf.Gaussian(0.5))
     with pytest.raises(ValueError, match=message):
         qf.DenseGrid(kernel, **options).fit(_rows(2))
+
+
+def test_a_tolerance_is_for_kernels_that_fall():
+    mass = 2 * np.sqrt(np.pi / 8)
+    waves = qf.Spectral(lambda omega: np.exp(-((np.abs(omega) - 3) ** 2) * 8) / mass, peaks=[3.0])
+    with pytest.raises(ValueError, match="is for kernels that fall with the gap"):
+        qf.DenseGrid(waves, tol=1e-3).fit(np.linspace(0, 1, 9)[:, None])
+    X = np.linspace(0, 1, 9)[:, None]
+    features = qf.DenseGrid(waves, n_points=64).fit(X)
+    assert features.error(X).largest < 1e-6
+
+
+def test_equal_axes_share_a_rule(rng):
+    X = rng.uniform(size=(30, 3))
+    X[:2] = [[0.0] * 3, [1.0] * 3]  # the same range on every axis
+    features = qf.DenseGrid(qf.Gaussian(0.5), tol=1e-4).fit(X)
+    (rules,) = features._rules_of_tolerance(1e-4, np.ones(3))
+    assert rules[0] is rules[1] is rules[2]
+    (others,) = features._rules_of_tolerance(1e-4, np.array([1.0, 1.0, 5.0]))
+    assert others[0] is others[1] and len(others[2]) > len(others[0])

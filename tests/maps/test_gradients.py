@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 import quadfeat as qf
+from quadfeat.maps import gradients
 
 from ..conftest import KERNELS, MAPS
 
@@ -194,3 +195,19 @@ def test_coefficients_that_do_not_fit_are_refused(data):
         fitted.gradient(data, np.full(8, np.nan))
     with pytest.raises(ValueError, match="features"):
         fitted.gradient(data[:, :3], np.ones(8))
+
+
+def test_gradients_beyond_memory_are_refused(rng, monkeypatch):
+    X = rng.normal(size=(10, 3))
+    features = qf.DenseGrid(qf.Gaussian(0.3), n_points=3).fit(X)
+    c = rng.normal(size=features.n_columns_)
+    expected = features.gradient(X, c)
+    monkeypatch.setattr(gradients, "_LARGE", 1)
+    np.testing.assert_array_equal(features.gradient(X, c), expected)
+
+    def refuse(n_bytes, what, advice):
+        raise MemoryError(f"{what} take {n_bytes} bytes; {advice}")
+
+    monkeypatch.setattr(gradients, "check_memory", refuse)
+    with pytest.raises(MemoryError, match="gradients of 10 rows take 240 bytes; give fewer rows"):
+        features.gradient(X, c)

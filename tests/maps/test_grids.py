@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import quadfeat as qf
+from quadfeat.constructions import polynomially_exact
 
 
 @pytest.mark.parametrize(
@@ -43,3 +44,16 @@ def test_nonnegative_sparse_grids_err_less_on_the_data_than_signed_ones(rng):
         for weights in ("signed", "nonnegative")
     }
     assert errors["nonnegative"] < errors["signed"] / 3
+
+
+def test_a_degree_that_no_width_reaches_is_answered_with_a_smaller_one(rng, monkeypatch):
+    X, degree = rng.normal(size=(30, 4)), 12
+    features = qf.PolynomiallyExact(
+        qf.Gaussian(0.2), n_components=40, degree=degree, random_state=0
+    )
+    for enough, advice in ((None, "use a smaller degree"), (500, "n_components=1000 would do")):
+        monkeypatch.setattr(
+            polynomially_exact, "smallest_exact_count", lambda *given, n=enough, **more: n
+        )
+        with pytest.warns(UserWarning, match=f"the nearest one is exact to degree .*; {advice}"):
+            features.fit(X)

@@ -6,6 +6,7 @@ from sklearn.datasets import load_breast_cancer
 
 import quadfeat as qf
 from quadfeat.constructions import polished, reweighted
+from quadfeat.maps import learned_grids
 from quadfeat.rules import choice, interval
 
 from ..conftest import MAPS
@@ -168,3 +169,16 @@ def test_reweighting_has_validation_rows_from_eight_rows_on(n, rng, monkeypatch)
     assert features.transform(X).shape[1] <= 16
     assert learnt[0] == min(500, n - n // 4)
     assert judged == ([min(500, n - learnt[0])] if n >= 8 else [])
+
+
+@pytest.mark.parametrize(
+    ("d", "start"),
+    [
+        (5, qf.FramedGrid),
+        (6, qf.QuasiRandomFourier),
+        (40, qf.QuasiRandomFourier),
+        (41, qf.OrthogonalFourier),
+    ],
+)
+def test_polishing_starts_where_it_was_measured_to_be_best(d, start):
+    assert type(learned_grids.polishing_start(d, 64)) is start

@@ -10,6 +10,12 @@ def waves(rng):
     return X, np.sin(2 * X).sum(axis=1) + 0.1 * rng.normal(size=300)
 
 
+@pytest.fixture
+def plane(rng):
+    X = rng.normal(size=(80, 2))
+    return X, np.sin(2 * X[:, 0]) + X[:, 1]
+
+
 @pytest.fixture(params=[1, 2, 7, 40])
 def problem(request, rng):
     """Features of a mean far from 0, two targets, weights that count rows."""

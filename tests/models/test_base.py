@@ -1,6 +1,7 @@
 """Laws of both models: scikit-learn's own, blocks, batches and streams, dtypes, errors."""
 
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ import quadfeat as qf
 from quadfeat.models.base import fit_keeping_checkpoint
 from quadfeat.numerics.factorisations import InPlaceCholesky, factor_raised
 
-from .maps import fixed
+from .maps import drawn, fixed
 
 SMALL = qf.HermiteMercer(n_components=16)
 
@@ -65,6 +66,17 @@ def test_batches_end_in_the_fit_of_all_rows(waves):
         batches.partial_fit(X[start : start + 100], y[start : start + 100])
     sums = qf.KernelRegressor(_Frozen(model.features_), alpha=0.1)
     np.testing.assert_allclose(batches.coef_, sums.fit(X, y).coef_, rtol=1e-8, atol=1e-10)
+
+
+def test_batches_go_on_without_the_sample_of_the_first(plane):
+    """As after a load of a file that kept the sums alone."""
+    X, y = plane
+    model, whole = (qf.KernelRegressor(drawn(), alpha=1.0) for _ in range(2))
+    model.partial_fit(X[:40], y[:40])
+    del model._seen
+    model.partial_fit(X[40:], y[40:])
+    whole.partial_fit(X[:40], y[:40]).partial_fit(X[40:], y[40:])
+    np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-9, atol=1e-12)
 
 
 def test_a_fit_forgets_the_batches_before_it(waves):
@@ -321,3 +333,11 @@ def test_an_array_with_gaps_is_told_how_to_encode_them(model, rng):
     assert len(with_encoder.fit(gaps, y).predict(gaps)) == 40
     with pytest.raises(ValueError, match="y contains NaN"):
         qf.KernelRegressor().fit(X, np.where(y, np.nan, 1.0))
+
+
+def test_a_penalty_that_was_given_was_not_chosen(plane):
+    X, y = plane
+    for alpha, chosen in ((0.5, False), ("auto", True)):
+        model = qf.KernelRegressor(drawn(), alpha=alpha).fit(X, y)
+        text = re.sub(r"<[^>]*>", " ", model._facts())
+        assert "alpha" in text and (" by " in text.partition("alpha")[2][:60]) == chosen

@@ -7,6 +7,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import quadfeat as qf
+from quadfeat.models.spline_parts import Splines
 
 SUBSETS = [[0], [1], [2], [0, 1], [1, 2]]
 MAPS = {
@@ -245,3 +246,12 @@ def test_a_model_without_a_fit_has_no_effects(rows):
             _ = model.effects_
         with pytest.raises(NotFittedError):
             model.effects(rows[0])
+
+
+def test_splines_of_a_column_of_one_value_are_constant(rng):
+    rows = np.column_stack([np.full(60, 2.0), rng.normal(size=60)])
+    (constant,) = Splines.of(rows, [0])(rows).T
+    np.testing.assert_array_equal(constant, 1.0)
+    both, alone = Splines.of(rows, [0, 1])(rows), Splines.of(rows, [1])(rows)
+    assert len(both) == len(alone) == 60
+    np.testing.assert_allclose(both.sum(axis=1), 1.0)  # B-splines add up to one

@@ -5,11 +5,12 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from scipy import sparse
 
 import quadfeat as qf
 from quadfeat._errors import UnseenValues
 
-from .maps import fixed
+from .maps import drawn, fixed
 
 
 @pytest.fixture(scope="module")
@@ -119,3 +120,10 @@ def test_classes_of_a_table_are_learned(mixed):
 def test_wrong_tables_are_refused(mixed, use, words):
     with pytest.raises((ValueError, TypeError, OSError), match=words):
         use(*mixed)
+
+
+def test_an_encoder_needs_rows_that_can_be_read_again(plane):
+    X, y = plane
+    model = qf.KernelRegressor(drawn(), alpha=1.0, encoder=qf.TableEncoder())
+    with pytest.raises((TypeError, ValueError), match="an encoder takes a table, an array, a CSV"):
+        model.fit(sparse.csr_array(X), y)

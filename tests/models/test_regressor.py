@@ -5,7 +5,7 @@ import pytest
 
 import quadfeat as qf
 
-from .maps import fixed
+from .maps import drawn, fixed
 
 
 def test_mean_and_deviation_are_those_of_the_gaussian_process(waves):
@@ -90,3 +90,18 @@ def test_several_targets_are_fitted_as_each_alone(waves):
     single, spread = alone.predict(X, return_std=True)
     np.testing.assert_allclose(mean, np.column_stack([single, -2 * single]), atol=1e-10)
     np.testing.assert_allclose(deviation, np.column_stack([spread, 2 * spread]), rtol=1e-8)
+
+
+@pytest.mark.parametrize("y", [[1.0, np.nan], [np.inf, 0.0]])
+def test_a_target_that_is_missing_in_a_later_block_is_refused(y, plane):
+    X, target = plane
+    blocks = [(X, target), (X[:2], np.array(y))]
+    with pytest.raises(ValueError, match="missing or"):
+        qf.KernelRegressor(drawn(), alpha=1.0).fit(lambda: iter(blocks))
+
+
+def test_a_batch_with_other_targets_than_the_first_is_refused(plane):
+    X, y = plane
+    model = qf.KernelRegressor(drawn(), alpha=1.0).partial_fit(X, y)
+    with pytest.raises(ValueError, match="targets"):
+        model.partial_fit(X, np.column_stack([y, y]))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from quadfeat.models.ridge import fit_ridge
+from quadfeat.models.ridge import Posterior, fit_ridge
 from quadfeat.models.ridge_path import RidgePath
 from quadfeat.models.ridge_sums import NormalSums
 from quadfeat.models.stream import Rows
@@ -156,3 +156,16 @@ def test_an_alpha_too_small_for_the_rounding_leaves_out_no_row():
     Z = np.ones((6, 2)) * np.arange(6.0)[:, None]
     path = RidgePath(system_of(Z, Z[:, :1], np.ones(6)))
     assert path.left_out_once(Z, Z[:, :1], None, -1.0) is None
+
+
+def test_a_posterior_whose_parts_do_not_fit_is_refused():
+    Posterior(np.eye(2), np.zeros(2), 0.0).check()
+    for root, mean, leverage, words in (
+        (np.eye(3), np.zeros(2), 0.0, "does not fit its mean"),
+        (np.diag([1.0, 0.0]), np.zeros(2), 0.0, "is singular"),
+        (np.diag([1.0, np.nan]), np.zeros(2), 0.0, "is singular"),
+        (np.eye(2), np.zeros(2), -1.0, "a leverage is negative"),
+        (np.eye(2), np.zeros(2), np.nan, "a leverage is negative"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            Posterior(root, mean, leverage).check()

@@ -120,3 +120,15 @@ def test_other_bytes_are_refused(rng):
     for wrong in (b"", b"sums", content[:-30], bytes(damaged)):
         with pytest.raises(ValueError, match="these bytes hold no sums"):
             NormalSums.from_bytes(wrong)
+
+
+def test_sums_of_other_shapes_are_refused_and_those_of_the_first_version_are_read(rng):
+    sums = NormalSums(3, 2)
+    Z, Y = rng.normal(size=(9, 3)), rng.normal(size=(9, 2))
+    sums.add(Z, Y, np.full(9, 2.0))
+    state = sums.state()
+    with pytest.raises(ValueError, match=r"feature_sum of the sums is not of shape \(3,\)"):
+        NormalSums.from_state(state | {"feature_sum": np.zeros(4)}).check()
+    old = {name: value for name, value in state.items() if name != "weight_square"}
+    assert NormalSums.from_state(old | {"n_rows": np.array(9)}).weight_square == pytest.approx(36.0)
+    assert sums.weight_square == pytest.approx(36.0)

@@ -109,3 +109,17 @@ def test_gathered_pieces_end_with_blocks_and_hold_enough_rows():
     np.testing.assert_array_equal(
         np.concatenate([rows.Z for rows, _ in found])[:, 0], np.repeat(np.arange(8.0), 3)
     )
+
+
+def test_pieces_are_joined_up_to_the_rows_that_are_asked_for():
+    def pieces(sizes):
+        for i, n in enumerate(sizes):
+            yield Rows(np.full((n, 1), float(i)), np.full((n, 1), float(i)), None), i
+
+    joined = [(len(rows.Z), done) for rows, done in gathered(pieces([3, 3, 3, 1]), 5)]
+    assert joined == [(6, 1), (4, 3)]
+    joined = [(len(rows.Z), done) for rows, done in gathered(pieces([3, 3]), 5)]
+    assert joined == [(6, 1)]
+    rows = next(pieces([4]))[0]
+    assert len(rows.checksums(0)) == 0
+    rows.expect(None)

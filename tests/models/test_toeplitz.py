@@ -14,6 +14,8 @@ from quadfeat.models import solver, toeplitz
 from quadfeat.models.toeplitz_sums import ToeplitzSums
 from quadfeat.numerics import nufft
 
+from .maps import equispaced
+
 KERNELS = {
     "gaussian": lambda d: qf.Gaussian(np.linspace(3.0, 6.0, d)),
     "laplacian": lambda d: qf.Laplacian(1.0),
@@ -44,6 +46,10 @@ def _grid(d, name="matern product", **options):
     return qf.DenseGrid(
         KERNELS[name](d), **(options or {"n_points": COUNTS[d], "rule": "equispaced"})
     )
+
+
+def _equispaced_fit(X, y):
+    return qf.KernelRegressor(equispaced(), alpha=0.1, solver="toeplitz").fit(X, y)
 
 
 def _tolerance(model, weight):
@@ -297,3 +303,29 @@ def test_rows_in_single_precision_lose_single_precision_only():
     model = qf.KernelRegressor(_grid(2), alpha=0.3, solver="toeplitz").fit(X, y)
     single = qf.KernelRegressor(_grid(2), alpha=0.3, solver="toeplitz", dtype="float32").fit(X, y)
     np.testing.assert_allclose(single.predict(X), model.predict(X), atol=1e-3)
+
+
+def test_bounds_of_several_targets_are_those_of_each(plane):
+    pytest.importorskip("finufft")
+    X, y = plane
+    both = _equispaced_fit(X, np.column_stack([y, -2 * y])).prediction_bound(X[:5])
+    one = _equispaced_fit(X, y).prediction_bound(X[:5])
+    assert np.shape(one.proven) == () and np.shape(both.proven) == (2,)
+    np.testing.assert_allclose(both.proven, [one.proven, 2 * one.proven], rtol=1e-6)
+
+
+def test_a_long_lattice_is_preconditioned_by_its_diagonal(plane, monkeypatch):
+    pytest.importorskip("finufft")
+    X, y = plane
+    used, plain = [], toeplitz.Diagonal.__init__
+
+    def noted(self, *given):
+        used.append(given)
+        plain(self, *given)
+
+    expected = _equispaced_fit(X, y).coef_
+    monkeypatch.setattr(toeplitz.Diagonal, "__init__", noted)
+    monkeypatch.setattr(solver, "DENSE_COLUMNS", 1)
+    monkeypatch.setattr(toeplitz, "_LONGEST_AXIS", 3)
+    np.testing.assert_allclose(_equispaced_fit(X, y).coef_, expected, rtol=1e-6, atol=1e-8)
+    assert used

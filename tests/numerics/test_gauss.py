@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from quadfeat._typing import Floats
+from quadfeat.numerics import panels
 from quadfeat.numerics.gauss import gauss_hermite, stieltjes, symmetric_gauss
 
 TABLE = Path(__file__).parents[1] / "tables" / "hermite.txt.xz"
@@ -140,3 +141,11 @@ def test_as_many_nodes_as_the_measure_return_the_measure():
     nodes, weights = symmetric_gauss(stieltjes(fine, mass, 9), 9)
     np.testing.assert_allclose(nodes[4:], fine, rtol=1e-14)
     np.testing.assert_allclose(2 * weights[5:], mass[1:], rtol=1e-13)
+
+
+def test_a_density_without_mass_has_no_cutoff():
+    for density in (np.zeros_like, lambda omega: np.full_like(omega, np.inf)):
+        with pytest.raises(
+            ValueError, match="must be positive somewhere and finite away from zero"
+        ):
+            panels.find_cutoff(density, 0)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from quadfeat.numerics import nnls
+from quadfeat.numerics import factorisations, nnls
 
 EPS = np.finfo(np.float64).eps
 
@@ -129,3 +129,47 @@ def test_bad_input_is_named():
         nnls.nonnegative_least_squares(eye, ones, start=ones, max_support=1)
     with pytest.raises(ValueError, match="not positive semi-definite"):
         nnls.nonnegative_least_squares(np.array([[1.0, -5.0], [-5.0, 1.0]]), ones)
+
+
+def test_bad_starts_and_lengths_of_least_squares_are_refused():
+    gram, linear = np.eye(2), np.ones(2)
+    with pytest.raises(ValueError, match=r"start has shape \(3,\); the problem has 2 candidates"):
+        nnls.nonnegative_least_squares(gram, linear, start=np.ones(3))
+    with pytest.raises(ValueError, match="squared column lengths overflow"):
+        nnls.inverse_lengths(np.array([1.0, np.inf]))
+    np.testing.assert_array_equal(nnls.inverse_lengths(np.array([4.0, 1e-40, 0.0])), [0.5, 0, 0])
+
+
+def test_columns_that_rounding_refuses_are_tried_alone_and_then_left():
+    """Columns that are equal up to rounding: none of them can lower the objective any more."""
+    rng = np.random.default_rng(0)
+    one = rng.normal(size=(40, 1))
+    matrix = one + 1e-9 * rng.normal(size=(40, 30))
+    target = one[:, 0] + rng.normal(size=40)
+    gram, linear = matrix.T @ matrix, matrix.T @ target
+    solution = nnls.nonnegative_least_squares(gram, linear, tolerance=1e-16)
+    assert (solution.weights >= 0).all() and np.isfinite(solution.weights).all()
+    alone = max(0.0, float(one[:, 0] @ target) / float(one[:, 0] @ one[:, 0]))
+    assert solution.weights.sum() == pytest.approx(alone, rel=1e-6)
+
+
+class _Never:
+    """A factorisation that fails for every shift."""
+
+    diagonal = np.ones(3)
+
+    def __init__(self):
+        self.tried = []
+
+    def factor(self, shift):
+        self.tried.append(shift)
+        raise np.linalg.LinAlgError("not definite")
+
+
+def test_a_shift_is_raised_up_to_the_trace_and_no_further():
+    never = _Never()
+    with pytest.raises(np.linalg.LinAlgError, match="not definite"):
+        factorisations.factor_raised(never, 1e-3)
+    assert never.tried == pytest.approx([1e-3, 1e-2, 1e-1, 1.0, 10.0])
+    with pytest.raises(ValueError, match="not positive semi-definite"):
+        factorisations.cholesky(-np.eye(2))

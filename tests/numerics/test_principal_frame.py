@@ -38,6 +38,12 @@ def test_a_row_of_weight_three_counts_as_three():
     np.testing.assert_allclose(found.scatter, repeated.scatter, rtol=1e-12, atol=1e-9)
 
 
+def test_moments_of_no_row_are_refused():
+    for X, weights in ((np.empty((0, 2)), None), (np.ones((3, 2)), np.zeros(3))):
+        with pytest.raises(ValueError, match="moments needs at least one row"):
+            principal_frame.moments(X, weights)
+
+
 def test_a_large_mean_costs_no_digits_of_the_scatter():
     X = np.random.default_rng(0).normal(size=(9000, 3))
     shifted = (X + 2.0**26) - 2.0**26  # what is left of X at that height

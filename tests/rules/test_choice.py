@@ -92,3 +92,12 @@ def test_an_axis_that_is_gone_lends_its_rules_to_no_other():
     for gamma in np.linspace(0.1, 2.0, 20):
         nodes = make(qf.Gaussian(gamma), 0, 3).nodes
         assert np.array_equal(nodes, qf.Gaussian(gamma).gauss(3).nodes)
+
+
+def test_kinds_densities_and_nodes_that_are_none_are_refused():
+    with pytest.raises(ValueError, match=r"rule must be one of \('auto', 'gauss'.*got 'simpson'"):
+        choice.axis_rule(qf.Gaussian(0.5), 5, kind="simpson")
+    with pytest.raises(TypeError, match="density must be a function of an array of frequencies"):
+        interval.equispaced(0.5, 5, 1.0)
+    with pytest.raises(TypeError, match="weights must be an array, got"):
+        qf.Rule(np.zeros((2, 1)), [0.5, 0.5])

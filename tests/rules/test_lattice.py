@@ -145,3 +145,19 @@ def test_the_kept_mass_is_that_of_all_nodes_of_a_lattice(d):
     exact = kernel.joint_density(nodes).sum() * steps.prod()
     found = lattice._kept_mass(kernel.joint_density, steps, counts)
     assert found == pytest.approx(exact, rel=1e-12)
+
+
+def test_a_kernel_that_does_not_fall_has_no_lattice(monkeypatch):
+    periods = np.array([4.0])
+
+    def constant(gaps):
+        return np.ones(len(gaps))
+
+    assert lattice._aliases(constant, periods, np.zeros(1)) == np.inf
+    monkeypatch.setattr(lattice, "_DECAYS", (10.0,))
+    monkeypatch.setattr(lattice, "_SHARES", (0.5,))
+    assert lattice._steps_for(constant, np.ones(1), 1e-3, np.ones(1)) is None
+    assert lattice.lattice_for(constant, constant, np.ones(1), 1e-3, np.ones(1)) is None
+    falling = qf.Gaussian(0.5).at
+    total = 2 * sum(np.exp(-0.5 * (4.0 * k) ** 2) for k in range(1, 9))
+    assert lattice._aliases(falling, periods, np.zeros(1)) == pytest.approx(total, rel=1e-9)

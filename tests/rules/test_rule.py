@@ -46,6 +46,14 @@ def test_axes_have_one_key_where_they_are_one_kernel():
     assert axis_key(unhashable) == axis_key(unhashable) != axis_key(qf.Gaussian(np.array([0.5])))
 
 
+def test_axes_are_alike_if_their_parameters_are():
+    assert axis_key(qf.Gaussian(0.5)) == axis_key(qf.Gaussian(0.5)) != axis_key(qf.Gaussian(0.6))
+    one, other = object(), object()
+    assert axis_key(one) == axis_key(one) != axis_key(other)
+    arrays = qf.Gaussian(np.array([0.5])), qf.Gaussian(np.array([0.5]))
+    assert axis_key(arrays[0]) == axis_key(arrays[0]) != axis_key(arrays[1])  # safe, if not best
+
+
 @pytest.mark.parametrize("middle", [0.0, 0.5])
 def test_nodes_of_one_side_are_mirrored_around_a_middle_that_has_a_weight(middle, rng):
     right, weights = rng.normal(size=(4, 3)), rng.uniform(size=4)
