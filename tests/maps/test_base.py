@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import quadfeat as qf
-import quadfeat.kernels.base
+import quadfeat._checks
 
 from ..conftest import MAPS
 
@@ -86,7 +86,7 @@ def test_blocks_are_the_transform_in_one_reused_buffer(any_map, data):
 
 def test_a_fit_validates_its_rows_once(any_map, data, monkeypatch):
     calls = []
-    for module in (sklearn.utils.validation, quadfeat.kernels.base):
+    for module in (sklearn.utils.validation, quadfeat._checks):
         check = module.check_array
         monkeypatch.setattr(
             module, "check_array", lambda *a, c=check, **k: calls.append(1) or c(*a, **k)
