@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from quadfeat.numerics import nufft
-from quadfeat.numerics.cosine_transform import _interpolant
 
 
 def _modes(shape):
@@ -51,13 +50,3 @@ def test_many_rows_are_cut_into_chunks_whose_sums_are_the_whole(monkeypatch, row
     values = nufft.values_at_points(points, whole)
     monkeypatch.undo()
     assert np.abs(values - nufft.values_at_points(points, whole)).max() <= 1e-11 * size**2
-
-
-def test_a_function_that_no_series_resembles_is_itself():
-    def edge(x):
-        return np.where(np.asarray(x) < 0.5, 1.0, 0.0)
-
-    assert _interpolant(edge, 1.0) is edge
-    series = _interpolant(np.cos, 1.0)
-    x = np.linspace(0, 1, 50)
-    np.testing.assert_allclose(series(x), np.cos(x), rtol=0, atol=1e-13)

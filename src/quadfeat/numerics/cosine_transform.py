@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -50,26 +52,40 @@ _COSINE, _SINE = _Wave(np.cos, 0, 0.5), _Wave(np.sin, 1, 1.0)
 
 
 class _Waves:
-    """The integral of function(t) times a wave, for at >= 0, with a cache."""
+    """The integral of function(t) times a wave, for at >= 0, with a cache.
+
+    The cache is replaced as a whole, for other threads may be reading it.
+    """
 
     def __init__(self, function: Profile, edges: Floats, wave: _Wave) -> None:
         self._function = function
         self._edges = edges
         self._wave = wave
-        self._reach = -1.0
+        self._known: _Integral | None = None
 
     def __call__(self, at: Floats) -> Floats:
-        largest = float(at.max(initial=0.0))
-        if largest > self._reach:
-            self._reach = 2.0 ** np.ceil(np.log2(largest)) if largest > 0 else 0.0
-            light = _light_transform(self._function, self._reach, self._edges, self._wave)
-            self._direct = light or _heavy_transform(self._function, self._edges, self._wave)
-            self._series: Profile | None = None
-        if at.size <= 400:
-            return self._direct(at.ravel()).reshape(at.shape)
-        if self._series is None:
-            self._series = _interpolant(self._direct, self._reach)
-        return self._series(at.ravel()).reshape(at.shape)
+        largest, known = float(at.max(initial=0.0)), self._known
+        if known is None or largest > known.reach:
+            known = self._known = self._up_to(largest)
+        transform = known.direct if at.size <= 400 else known.series
+        return transform(at.ravel()).reshape(at.shape)
+
+    def _up_to(self, largest: float) -> _Integral:
+        reach = float(2.0 ** np.ceil(np.log2(largest))) if largest > 0 else 0.0
+        light = _light_transform(self._function, reach, self._edges, self._wave)
+        return _Integral(reach, light or _heavy_transform(self._function, self._edges, self._wave))
+
+
+@dataclass(frozen=True)
+class _Integral:
+    """An integral as a function of at <= reach, and a series for many values."""
+
+    reach: float
+    direct: Profile
+
+    @cached_property
+    def series(self) -> Profile:
+        return _interpolant(self.direct, self.reach)
 
 
 def _interpolant(function: Profile, reach: float) -> Profile:
