@@ -160,7 +160,7 @@ def compared_as(rng, few, many, otherwise=1.0):
     return [each for each in tried if each.parameter == "kernel"], asked
 
 
-@pytest.mark.parametrize(("error", "hopeless"), [(1.6, True), (1.4, False)])
+@pytest.mark.parametrize(("error", "hopeless"), [(1.25, True), (1.1, False)])
 def test_kernels_far_behind_with_few_columns_are_not_compared_with_many(error, hopeless, rng):
     name = "Gaussian, one scale"
     tried, asked = compared_as(rng, few={name: error}, many={name: 2.0})
@@ -170,7 +170,7 @@ def test_kernels_far_behind_with_few_columns_are_not_compared_with_many(error, h
     assert row.score == (error if hopeless else 2.0)
 
 
-@pytest.mark.parametrize(("error", "best"), [(1.6, "one scale"), (1.4, "a scale per column")])
+@pytest.mark.parametrize(("error", "best"), [(1.25, "one scale"), (1.1, "a scale per column")])
 def test_kernels_far_behind_are_compared_if_the_best_fails_with_many_columns(error, best, rng):
     name = "Gaussian, one scale"
     tried, _ = compared_as(rng, few={name: 2.0}, many={name: 1.2}, otherwise=error)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .._typing import Floats, Mask
-from ..numerics.evidence import evidence
+from ..numerics.evidence import Evidence
 from .task import Learned, Learner, Task, minimise
 
 _STEPS = 60
@@ -42,7 +42,7 @@ def learn_metric(
         M = entries.reshape(-1, d)
         left, right = X @ M.T, landmarks @ M.T
         cross, between = plain.gram(left, right), plain.gram(right, right)
-        result = evidence(cross, between, task.Y, task.root_weight, log_noise)
+        result = Evidence(cross, between, task.Y, task.root_weight, log_noise)
         cross *= result.by_cross
         between *= result.by_landmarks
         scatter = _scatter(X, landmarks, cross) + _scatter(landmarks, landmarks, between)

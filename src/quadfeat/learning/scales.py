@@ -7,12 +7,13 @@ from collections.abc import Callable
 import numpy as np
 
 from .._typing import Floats
-from ..numerics.evidence import evidence
+from ..numerics.evidence import Evidence
 from .task import LEFT_OUT, LOG_LENGTHS, Learned, Learner, Minimum, Objective, Task, minimise
 
 _STARTS = (0.0, 1.0)  # log inverse length scales, relative to one length scale per typical distance
-_STEPS = 50
-_LAST_STEPS = 6  # on all rows, starting from the result of fewer rows
+_FIRST_STEPS = 50  # on fewer rows
+_LAST_STEPS = 6  # on all rows, starting from the result of fewer rows,
+_STEPS = 30  # and with a length scale per column
 _REVIVED = -2.0  # useless columns are reset to this log inverse length scale, once
 
 
@@ -37,10 +38,12 @@ def learn_scale(kernel: Learner, task: Task, *, start: Learned | None = None) ->
     first = _first(kernel, task)
     if start is None:
         starts = [np.array([first + shift]) for shift in (-1.0, *_STARTS)]
-        best = minimise(objective(task.smaller()), starts, steps=_STEPS)
+        best = minimise(objective(task.smaller()), starts, steps=_FIRST_STEPS)
     else:  # the same number of length scales between typical rows
         starts = [first + start.log_inverse[:1] - _first(start.kernel, task)]
-        best = minimise(objective(task.smaller()), starts, steps=_STEPS, log_noise=start.log_noise)
+        best = minimise(
+            objective(task.smaller()), starts, steps=_FIRST_STEPS, log_noise=start.log_noise
+        )
     best = minimise(
         objective(task), [best.log_inverse], steps=_LAST_STEPS, log_noise=best.log_noise
     )
@@ -61,34 +64,41 @@ def learn_scales(
 
     The prior of each inverse length scale r, in units of the column's standard deviation, is
     exp(-r): a useless column gets a length scale of thousands of deviations. The search has two
-    starts, equal for all columns, and one more with useless columns back in; or it starts from
-    `start`, without the columns dropped there. Finally columns are dropped while each costs less
-    than one unit of log likelihood (Akaike, 1974).
+    starts, equal for all columns, on fewer rows; then it goes on with all of them, and with useless
+    columns back in. Or it goes on from `start`, without the columns dropped there. Finally columns
+    are dropped while each costs less than one unit of log likelihood (Akaike, 1974).
     """
-    d, n = task.X.shape[1], len(task.X)
+    d = task.X.shape[1]
     useful = task.columns if start is None else task.columns & start.useful
     kept = np.flatnonzero(useful if useful.any() else task.columns)
     spread = task.spread[kept]
     fewer = Task(task.X[:, kept], task.Y, task.weight, task.n_landmarks)
 
-    def value(theta: Floats, log_noise: float) -> tuple[float, Floats, float]:
-        scaled = kernel.with_lengths(np.exp(theta) / spread)
-        found, slopes, by_noise = _value(scaled, fewer, log_noise)
-        prior = np.exp(theta) / n
-        return found + float(prior.sum()), slopes + prior, by_noise
+    def scaled(theta: Floats) -> Learner:
+        return kernel.with_lengths(np.exp(theta) / spread)
 
-    if start is not None:
-        best = minimise(value, [start.log_inverse[kept]], steps=steps, log_noise=start.log_noise)
-    else:
+    def objective(task: Task) -> Objective:
+        def value(theta: Floats, log_noise: float) -> tuple[float, Floats, float]:
+            found, slopes, by_noise = _value(scaled(theta), task, log_noise)
+            prior = np.exp(theta) / len(task.X)
+            return found + float(prior.sum()), slopes + prior, by_noise
+
+        return value
+
+    if start is None:
         starts = [np.full(len(kept), _first(kernel, task) + shift) for shift in _STARTS]
-        best = minimise(value, starts, steps=steps)
-        if (best.log_inverse < _REVIVED).any():
-            # A dropped column has no slope any more, and another start may need it.
-            again = np.maximum(best.log_inverse, _REVIVED)
-            second = minimise(value, [again], steps=steps // 2, log_noise=best.log_noise)
-            best = min(best, second, key=lambda minimum: minimum.value)
-    log_noise = best.log_noise
-    best = _without_useless(best, lambda theta: value(theta, log_noise)[0], task.Y.size)
+        first = minimise(objective(fewer.smaller()), starts, steps=_FIRST_STEPS)
+        # A dropped column has no slope any more, and with all rows it may matter.
+        theta, log_noise = np.maximum(first.log_inverse, _REVIVED), first.log_noise
+    else:
+        theta, log_noise = start.log_inverse[kept], start.log_noise
+    best = minimise(objective(fewer), [theta], steps=steps, log_noise=log_noise)
+
+    def value(theta: Floats) -> float:
+        found = _evidence(scaled(theta), fewer, best.log_noise)[0].value
+        return found + float(np.exp(theta).sum()) / len(fewer.X)
+
+    best = _without_useless(best, value, task.Y.size)
     log_inverse = np.full(d, LEFT_OUT)
     log_inverse[kept] = best.log_inverse
     return Learned(
@@ -125,11 +135,15 @@ def _first(kernel: Learner, task: Task) -> float:
 
 def _value(kernel: Learner, task: Task, log_noise: float) -> tuple[float, Floats, float]:
     """The evidence and its derivatives by the log inverse length scales and the log noise."""
-    X, landmarks = task.X, task.landmarks
-    cross, between = kernel.gram(X, landmarks), kernel.gram(landmarks, landmarks)
-    result = evidence(cross, between, task.Y, task.root_weight, log_noise)
+    result, cross, between = _evidence(kernel, task, log_noise)
     cross *= result.by_cross
     between *= result.by_landmarks
-    slopes = kernel.length_slopes(X, landmarks, cross)
-    slopes += kernel.length_slopes(landmarks, landmarks, between)
+    slopes = kernel.length_slopes(task.X, task.landmarks, cross)
+    slopes += kernel.length_slopes(task.landmarks, task.landmarks, between)
     return result.value, slopes, result.by_log_noise
+
+
+def _evidence(kernel: Learner, task: Task, log_noise: float) -> tuple[Evidence, Floats, Floats]:
+    """The evidence, and the kernel between rows and landmarks and between landmarks."""
+    cross, between = (kernel.gram(X, task.landmarks) for X in (task.X, task.landmarks))
+    return Evidence(cross, between, task.Y, task.root_weight, log_noise), cross, between
