@@ -130,3 +130,31 @@ importing.wait()
 Partitions(da.zeros((4, 1)), da.zeros(4)).gather(lambda *_: None)
 dask.config.get("distributed.comm.timeouts.connect")
 """
+
+
+def test_threads_that_fit_frames_at_once_do_not_wait_for_each_other_forever():
+    subprocess.run([sys.executable, "-c", _FRAMES_IN_THREADS], check=True, timeout=120)
+
+
+_FRAMES_IN_THREADS = """
+import threading
+import dask.dataframe as dd, numpy as np, pandas as pd
+from quadfeat.data.dask_source import partitions
+
+X = pd.DataFrame(np.zeros((300, 5)), columns=list("abcde"))
+
+def plan():
+    start.wait()
+    table = dd.from_pandas(X.assign(y=1.0 * k, w=1.0), npartitions=3)
+    none = table[table.a > 1]
+    table = dd.concat([none, table, none])
+    partitions(table[list("abcde")], table.y, table.w, dtype=None)
+
+for k in range(3):
+    start = threading.Barrier(8)
+    threads = [threading.Thread(target=plan) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+"""

@@ -130,6 +130,11 @@ def _counted(tasks: Steps) -> Any:
     return importlib.import_module("dask.callbacks").Callback(posttask=finished)
 
 
+# Threads share the cached properties of Dask's expressions. Before Python 3.12 each has a lock: two
+# threads that need them in different orders, where a frame is planned, would wait forever.
+_planning = threading.Lock()
+
+
 def is_partitioned(X: Any) -> bool:
     """Whether the rows of X stay in partitions on other machines."""
     return is_collection(X) or isinstance(X, MappedRows)
@@ -138,7 +143,8 @@ def is_partitioned(X: Any) -> bool:
 def partitions(X: Any, y: Any, sample_weight: Any, *, dtype: Any) -> PartitionedRows:
     """A Dask collection, or `MappedRows`, as a source; the latter contain targets."""
     if not isinstance(X, MappedRows):
-        return Partitions(X, y, sample_weight, dtype=dtype)
+        with _planning:
+            return Partitions(X, y, sample_weight, dtype=dtype)
     if y is not None or sample_weight is not None:
         raise TypeError("MappedRows contain targets and weights: call fit(rows)")
     return X.astype(dtype)
