@@ -1,4 +1,9 @@
-"""Partitions that change between passes are refused."""
+"""Partitions that change between passes are refused; threads share Dask's settings."""
+
+import importlib
+import subprocess
+import sys
+import threading
 
 import dask
 import dask.array as da
@@ -8,6 +13,7 @@ import pandas as pd
 import pytest
 
 import quadfeat as qf
+from quadfeat.data.dask_source import Partitions
 
 N = 600
 
@@ -68,3 +74,87 @@ def test_targets_that_are_no_collection_of_these_partitions_are_refused(table):
         _model().fit(lazy, y)
     with pytest.raises(ValueError, match="must have the same partitions, got 3, 2, 3 of them"):
         _model().fit(lazy[["a", "b", "c"]], dd.from_pandas(pd.Series(y), npartitions=2))
+
+
+def test_threads_that_gather_at_once_leave_the_settings_as_they_were():
+    """The second begins before the first ends, and ends after it."""
+    importlib.import_module("distributed")
+    name = "distributed.admin.large-graph-warning-threshold"
+    before, told = dask.config.get(name), []
+    begun, inside, over = threading.Event(), threading.Event(), threading.Event()
+    rows, targets = da.zeros((4, 1)), da.zeros(4)
+
+    def first(*_):
+        begun.set()
+        inside.wait(60)
+
+    def second(*_):
+        inside.set()
+        over.wait(60)
+        told.append(dask.config.get(name))
+
+    def run():
+        Partitions(rows, targets).gather(first)
+        over.set()
+
+    other = threading.Thread(target=run)
+    other.start()
+    begun.wait(60)
+    Partitions(rows, targets).gather(second)
+    other.join()
+    assert told == ["1GB"] and before != "1GB"
+    assert dask.config.get(name) == before
+
+
+def test_a_fit_while_another_thread_imports_distributed_leaves_its_settings():
+    """The first fit of a process imports it; in the other, it is there and has no settings yet."""
+    subprocess.run([sys.executable, "-c", _TWO_FIRST_FITS], check=True)
+
+
+_TWO_FIRST_FITS = """
+import sys, threading, time
+import dask, dask.array as da, dask.config
+from quadfeat.data.dask_source import Partitions
+
+assert "distributed" not in sys.modules
+importing, update = threading.Event(), dask.config.update_defaults
+
+def slowly(*defaults):
+    importing.set()
+    time.sleep(0.5)
+    update(*defaults)
+
+dask.config.update_defaults = slowly
+threading.Thread(target=__import__, args=("distributed",)).start()
+importing.wait()
+Partitions(da.zeros((4, 1)), da.zeros(4)).gather(lambda *_: None)
+dask.config.get("distributed.comm.timeouts.connect")
+"""
+
+
+def test_threads_that_fit_frames_at_once_do_not_wait_for_each_other_forever():
+    subprocess.run([sys.executable, "-c", _FRAMES_IN_THREADS], check=True, timeout=120)
+
+
+_FRAMES_IN_THREADS = """
+import threading
+import dask.dataframe as dd, numpy as np, pandas as pd
+from quadfeat.data.dask_source import partitions
+
+X = pd.DataFrame(np.zeros((300, 5)), columns=list("abcde"))
+
+def plan():
+    start.wait()
+    table = dd.from_pandas(X.assign(y=1.0 * k, w=1.0), npartitions=3)
+    none = table[table.a > 1]
+    table = dd.concat([none, table, none])
+    partitions(table[list("abcde")], table.y, table.w, dtype=None)
+
+for k in range(3):
+    start = threading.Barrier(8)
+    threads = [threading.Thread(target=plan) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+"""

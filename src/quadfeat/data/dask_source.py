@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import sys
+import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -73,15 +75,48 @@ class Partitions(PartitionedRows):
         seen: Sequence[Any] = self.seen or [None] * len(self._parts)
         level = [work(*part, digest) for part, digest in zip(self._parts, seen, strict=True)]
         total = in_pairs(level, dask.delayed(merged, pure=False))
-        # The map is part of the graph, so that the scheduler can send it to a new worker.
-        large = {"distributed.admin.large-graph-warning-threshold": "1GB"}
         with (
-            dask.config.set(large if "distributed" in sys.modules else {}),
+            _with_large_graphs(),
             steps("partitions", None) as tasks,
             _counted(tasks),
         ):
             (computed,) = dask.compute(total)
         return computed
+
+
+class _LargeGraphs:
+    """Dask's settings are those of the process: the first user sets one, the last restores it."""
+
+    def __init__(self) -> None:
+        self._lock, self._users = threading.Lock(), 0
+
+    def __enter__(self) -> None:
+        large = {"distributed.admin.large-graph-warning-threshold": "1GB"}
+        with self._lock:
+            if not self._users:
+                self._setting = importlib.import_module("dask").config.set(large)
+            self._users += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if not self._users:
+                self._setting.__exit__(None, None, None)
+
+
+_large_graphs = _LargeGraphs()
+
+
+def _with_large_graphs() -> AbstractContextManager[None]:
+    """No warning of large graphs: the map is in them, so that it can be sent to a new worker.
+
+    Another thread may be importing `distributed`, whose settings are not there yet: to restore one
+    of them would then remove all.
+    """
+    if "distributed" not in sys.modules:
+        return nullcontext()
+    importlib.import_module("distributed")
+    return _large_graphs
 
 
 def _counted(tasks: Steps) -> Any:
@@ -95,6 +130,11 @@ def _counted(tasks: Steps) -> Any:
     return importlib.import_module("dask.callbacks").Callback(posttask=finished)
 
 
+# Threads share the cached properties of Dask's expressions. Before Python 3.12 each has a lock: two
+# threads that need them in different orders, where a frame is planned, would wait forever.
+_planning = threading.Lock()
+
+
 def is_partitioned(X: Any) -> bool:
     """Whether the rows of X stay in partitions on other machines."""
     return is_collection(X) or isinstance(X, MappedRows)
@@ -103,7 +143,8 @@ def is_partitioned(X: Any) -> bool:
 def partitions(X: Any, y: Any, sample_weight: Any, *, dtype: Any) -> PartitionedRows:
     """A Dask collection, or `MappedRows`, as a source; the latter contain targets."""
     if not isinstance(X, MappedRows):
-        return Partitions(X, y, sample_weight, dtype=dtype)
+        with _planning:
+            return Partitions(X, y, sample_weight, dtype=dtype)
     if y is not None or sample_weight is not None:
         raise TypeError("MappedRows contain targets and weights: call fit(rows)")
     return X.astype(dtype)
