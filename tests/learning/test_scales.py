@@ -86,6 +86,27 @@ def test_useless_columns_come_back_if_another_minimum_needs_them(rng):
     assert set(np.argsort(found.log_inverse)[-3:]) == {0, 1, 2}
 
 
+def test_a_column_that_says_nothing_in_the_first_rows_comes_back_with_the_others(rng):
+    X = rng.normal(size=(2000, 4))
+    later = np.arange(2000) >= 1000
+    y = np.sin(2 * X[:, 0]) + later * np.sin(3 * X[:, 1]) + 0.1 * rng.normal(size=2000)
+    task = Task.of(X, y[:, None], np.ones(2000))
+    assert list(learn_scales(qf.Gaussian(), task.smaller()).useful) == [True, False, False, False]
+    assert list(learn_scales(qf.Gaussian(), task).useful) == [True, True, False, False]
+
+
+@pytest.mark.parametrize("name", ["gaussian", "laplacian", "matern-3/2"])
+def test_a_search_that_begins_on_fewer_rows_ends_at_a_minimum_of_all(name, rng):
+    X = rng.normal(size=(1800, 5))
+    y = np.sin(2 * X[:, 0]) + 0.3 * X[:, 1] * X[:, 2] + X[:, 3] ** 2 + X[:, 4]
+    y += 0.2 * rng.normal(size=1800)
+    task = Task.of(X, y[:, None], np.ones(1800))
+    found = learn_scales(KERNELS[name], task)
+    more = learn_scales(KERNELS[name], task, start=found, steps=200)
+    # A search stops at steps of 1e-6 nats per row, in units of the value; twenty of them.
+    assert 0 <= found.value - more.value + 1e-9 < 2e-5
+
+
 @pytest.mark.parametrize("name", ["laplacian", "matern-5/2"])
 def test_one_scale_is_the_same_from_another_kernel_as_from_three_starts(name, task):
     gaussian = learn_scale(qf.Gaussian(), task)
