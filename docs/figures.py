@@ -145,6 +145,8 @@ def fits() -> str:
         rows = [record["rows"] for record in some]
         ax.loglog(rows, [record["seconds"] for record in some], line, color=colour, label=how)
     ax.set(xlabel="rows", ylabel="CPU seconds of a fit")
+    plain_ticks(ax.xaxis, sorted({record["rows"] for record in records}))
+    plain_ticks(ax.yaxis, [0.1, 0.2, 0.5, 1, 2, 5, 10])
     ax.legend(frameon=False)
     tidy(ax)
     return svg(made).decode()
