@@ -21,13 +21,12 @@ from ..numerics.blas import share
 FAMILIES = (Gaussian(), Matern(2.5, product=True), Matern(1.5, product=True), Laplacian())
 _MOST_COLUMNS = 128  # with more columns only Gaussian kernels are learned
 _MOST_USEFUL = 32  # most columns for Matern kernels and metrics
-# Steps of the search before kernels are compared; more gain less than .005 nats per row.
-_NEXT_STEPS, _METRIC_STEPS = 12, 30  # for the families that start from the first, and for metrics
+_NEXT_STEPS = 12  # of families that start from the first; more gain less than .001 nats per row
 _REFINING_STEPS = 8  # 15 gain another .001 nats per row (california_housing) for twice the time
 _TOLD_APART = 2.0  # length scales clearly differ if they gain so many times Schwarz's penalty
 # For the progress bar, relative to the seconds for one scale: the time for a scale per column (of
 # the first family, and of the others, which start from it) and for a metric.
-_FIRST_WORK, _NEXT_WORK, _METRIC_WORK = 3.0, 2.0, 3.0
+_FIRST_WORK, _NEXT_WORK, _METRIC_WORK = 3.0, 1.8, 5.0
 
 ONE = "one scale"
 PER_COLUMN = "a scale per column"
@@ -104,7 +103,7 @@ def contenders(
         for kind in field.families(useful if useful <= _MOST_USEFUL else d)[1:]:
             learn = partial(learn_scales, kind, task, start=gaussian, steps=_NEXT_STEPS)
             jobs.append(_Job(kind, PER_COLUMN, d, learn))
-        metric = partial(learn_metric, first, task, gaussian, steps=_METRIC_STEPS)
+        metric = partial(learn_metric, first, task, gaussian)
         if field.metric and 1 < useful <= _MOST_USEFUL:
             some = partial(metric, columns=gaussian.useful)
             jobs.append(_Job(first, METRIC, d + useful * (useful - 1) // 2, some))
