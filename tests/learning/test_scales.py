@@ -136,6 +136,19 @@ def test_columns_leave_where_that_costs_less_than_a_unit_of_likelihood_each():
     assert list(_without_useless(best, value, 10).log_inverse[[0, 4]]) == [0.0, -1.0]
 
 
+def test_what_it_costs_to_drop_columns_is_told_from_the_value_of_the_search(task, monkeypatch):
+    told = []
+
+    def kept(best, value, n_values):
+        told.append((value(best.log_inverse), best.value))
+        return best
+
+    monkeypatch.setattr("quadfeat.learning.scales._without_useless", kept)
+    learn_scales(qf.Gaussian(), task)
+    value, of_search = told[0]
+    assert value == pytest.approx(of_search, abs=1e-12)  # the same operations
+
+
 def test_a_column_whose_length_scale_is_at_its_bound_may_be_useful():
     at_bound = np.array([LOG_LENGTHS[0], LEFT_OUT])
     assert list(Learned(None, 0.0, at_bound, 0.0, at_bound=True).useful) == [True, False]

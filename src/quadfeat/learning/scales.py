@@ -12,8 +12,8 @@ from .task import LEFT_OUT, LOG_LENGTHS, Learned, Learner, Minimum, Objective, T
 
 _STARTS = (0.0, 1.0)  # log inverse length scales, relative to one length scale per typical distance
 _FIRST_STEPS = 50  # on fewer rows
-_LAST_STEPS = 6  # on all rows, starting from the result of fewer rows,
-_STEPS = 30  # and with a length scale per column
+_LAST_STEPS = 6  # on all rows, from the result of fewer, for one length scale,
+_STEPS = 30  # and for one per column
 _REVIVED = -2.0  # useless columns are reset to this log inverse length scale, once
 
 
